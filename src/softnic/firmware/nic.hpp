@@ -1,0 +1,64 @@
+#pragma once
+/// \file
+/// The NIC of this process: every device, queue and key that its uverbs contexts have made, and the
+/// engine that executes their work queues.
+///
+/// Control calls may come from any thread; each takes the NIC's lock. poll() is the engine; one
+/// thread calls it at a time (Engine in engine.hpp, or a test that drives the NIC by hand).
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "softnic/config.hpp"
+#include "softnic/firmware/control.hpp"
+#include "softnic/identity.hpp"
+#include "softnic/result.hpp"
+
+namespace belfry::softnic {
+
+class Nic {
+ public:
+  explicit Nic(const Config& config);
+  ~Nic();
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+
+  const Config& config() const;
+  const DeviceIdentity& device(unsigned index) const;
+
+  /// Control calls return 0 or a positive errno, and change nothing where they fail.
+  /// EINVAL: no such object or a bad attribute; ENOMEM: a limit is reached; EBUSY: still in use.
+  Result<std::uint32_t> alloc_pd(unsigned device);
+  int dealloc_pd(std::uint32_t pd);
+
+  /// \param page 4 KiB that the application can map; it outlives the UAR
+  /// \return the page id that CQs and QPs name
+  Result<std::uint32_t> attach_uar(void* page);
+  int detach_uar(std::uint32_t uar);
+
+  /// \return the key, index << 8 | variant; lkey and rkey are the same
+  Result<std::uint32_t> create_mkey(const MkeyAttributes& attributes);
+  int destroy_mkey(std::uint32_t key);
+
+  Result<std::uint32_t> create_cq(const CqAttributes& attributes);
+  int resize_cq(std::uint32_t cqn, void* buffer, unsigned log_entries);
+  int destroy_cq(std::uint32_t cqn);
+
+  Result<std::uint32_t> create_qp(const QpAttributes& attributes);
+  int modify_qp(std::uint32_t qpn, const QpModify& change);
+  Result<QpSnapshot> query_qp(std::uint32_t qpn);
+  int destroy_qp(std::uint32_t qpn);
+
+  /// Runs the engine once over every queue that has work: doorbells, send queues, arriving packets,
+  /// timers. \return units of work done; 0 means idle
+  std::size_t poll();
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace belfry::softnic
