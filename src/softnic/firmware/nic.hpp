@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "softnic/config.hpp"
+#include "softnic/fabric/fabric.hpp"
 #include "softnic/firmware/control.hpp"
 #include "softnic/identity.hpp"
 #include "softnic/result.hpp"
@@ -19,7 +20,10 @@ namespace belfry::softnic {
 
 class Nic {
  public:
+  /// Joins the fabric that the configuration names. Throws std::system_error where that fails.
   explicit Nic(const Config& config);
+  /// The same with a port of the caller's, for tests.
+  Nic(const Config& config, std::unique_ptr<Fabric> port);
   ~Nic();
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
@@ -53,6 +57,13 @@ class Nic {
   /// Runs the engine once over every queue that has work: doorbells, send queues, arriving packets,
   /// timers. \return units of work done; 0 means idle
   std::size_t poll();
+
+  /// When poll() must run again for a timer, in ns of CLOCK_MONOTONIC; 0: no timer runs. As of the last
+  /// poll(), for the thread that polls.
+  std::uint64_t next_timer() const;
+
+  /// The port to the fabric, for the thread that polls (wake() excepted).
+  Fabric& fabric();
 
   struct Impl;
   Impl& impl() { return *impl_; }

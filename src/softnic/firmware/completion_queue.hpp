@@ -1,0 +1,54 @@
+#pragma once
+/// \file
+/// A completion queue as the device sees it: where CQEs go, and when an armed queue reports.
+
+#include <cstdint>
+
+#include "softnic/firmware/control.hpp"
+#include "softnic/firmware/cqe_build.hpp"
+
+namespace belfry::softnic {
+
+class CompletionQueue {
+ public:
+  explicit CompletionQueue(const CqAttributes& attributes) : attributes_(attributes) {}
+
+  std::uint32_t number = 0;
+  std::uint32_t users = 0;  ///< work queues that complete here
+
+  const CqAttributes& attributes() const { return attributes_; }
+  bool dead() const { return dead_; }
+
+  /// Whether a push would overwrite an entry that its consumer has not released.
+  bool full();
+
+  /// Writes one CQE and reports it if the queue is armed for it. A push into a full queue kills the
+  /// queue (unless it ignores overruns) and reports cq_error.
+  /// \return false if the CQE was lost so
+  bool push(const Completion& completion, std::uint64_t timestamp);
+
+  /// Looks at the arm word; called when this queue's doorbell register changed.
+  void check_arm();
+
+  /// Ends the old ring with a RESIZE_CQ entry and goes on in the new one at the next index.
+  void resize(void* buffer, unsigned log_entries);
+
+ private:
+  std::uint32_t entries() const { return 1u << attributes_.log_entries; }
+  void store(const wire::Cqe& cqe);
+  void refresh_consumer();
+  void report_if_armed();
+
+  CqAttributes attributes_;
+  std::uint64_t producer_ = 0;
+  std::uint64_t consumer_ = 0;   ///< as last read from the doorbell record; never ahead of the truth
+  std::uint64_t notified_ = 0;   ///< producer at the last event
+  std::uint64_t solicited_ = 0;  ///< producer just after the last solicited or failed completion
+  std::uint32_t arm_word_ = 0xffffffffu;
+  std::uint32_t arm_consumer_ = 0;
+  bool armed_ = false;
+  bool armed_solicited_ = false;
+  bool dead_ = false;
+};
+
+}  // namespace belfry::softnic

@@ -1,0 +1,103 @@
+#include "softnic/firmware/doorbell.hpp"
+
+#include <atomic>
+
+namespace belfry::softnic {
+
+namespace {
+
+std::atomic_ref<std::uint64_t> register_at(Uar& uar, std::uint32_t offset) {
+  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(uar.page + offset));
+}
+
+std::uint32_t half_offset(unsigned half) {
+  return wire::kUarFirstRegister + half * wire::kUarRegisterHalfBytes;
+}
+
+/// \param index the producer's low 16 bits: one past the last block posted
+bool announce(NicCore& core, QueuePair& qp, std::uint16_t index) {
+  const auto ahead = static_cast<std::uint16_t>(index - static_cast<std::uint16_t>(qp.producer));
+  if (ahead == 0) return false;
+  // Never more outstanding than the queue holds; an index that says otherwise is an old doorbell that
+  // came late, or nonsense, and the blocks behind it are not to be trusted.
+  if (qp.producer + ahead - qp.completed > qp.attributes.send_blocks) return false;
+  qp.producer += ahead;
+  if (qp.can_send()) {
+    core.queue_sending(qp);
+    __builtin_prefetch(qp.block(qp.next));
+  }
+  return true;
+}
+
+bool look_at_record(NicCore& core, QueuePair& qp) {
+  if (qp.attributes.send_blocks == 0 || !qp.attributes.doorbell_record) return false;
+  auto* word = static_cast<std::uint32_t*>(qp.attributes.doorbell_record) + 1;
+  // Acquire: the poster stores WQEs before the record (its own barrier), so WQEs up to the index that
+  // is read here are visible.
+  const std::uint32_t record = swap_bytes(std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire));
+  return announce(core, qp, static_cast<std::uint16_t>(record));
+}
+
+std::size_t look_at_records(NicCore& core, Uar& uar) {
+  std::size_t news = 0;
+  for (QueuePair* qp : uar.qps)
+    if (!qp->attributes.no_record) news += look_at_record(core, *qp);
+  return news;
+}
+
+std::size_t scan_send_registers(NicCore& core, Uar& uar) {
+  std::size_t news = 0;
+  bool changed = false;
+  for (unsigned half = 0; half < kDoorbellHalves; ++half) {
+    // Acquire: pairs with the poster's barrier before its doorbell; the record and, without one, the
+    // WQEs are visible once the doorbell is.
+    const std::uint64_t value = register_at(uar, half_offset(half)).load(std::memory_order_acquire);
+    if (value == uar.seen_send[half]) continue;
+    uar.seen_send[half] = value;
+    changed = true;
+    for (QueuePair* qp : uar.qps) {
+      if (qp->attributes.no_record && wire::doorbell_qpn(value) == qp->number)
+        news += announce(core, *qp, wire::doorbell_index(value));
+    }
+  }
+  // QPs that share a register overwrite each other's values: a change is a hint to look at them all.
+  if (changed) news += look_at_records(core, uar);
+  return news;
+}
+
+std::size_t scan_arm_register(Uar& uar) {
+  const std::uint64_t value = register_at(uar, wire::kUarCqDoorbell).load(std::memory_order_acquire);
+  if (value == uar.seen_arm) return 0;
+  uar.seen_arm = value;
+  for (CompletionQueue* cq : uar.cqs) cq->check_arm();
+  return 1;
+}
+
+}  // namespace
+
+std::size_t scan_doorbells(NicCore& core) {
+  std::size_t news = 0;
+  core.uars.for_each([&](Uar& uar) {
+    if (!uar.qps.empty()) news += scan_send_registers(core, uar);
+    if (!uar.cqs.empty()) news += scan_arm_register(uar);
+  });
+  return news;
+}
+
+void forget_doorbells_of_qp(Uar& uar, std::uint32_t qpn) {
+  for (unsigned half = 0; half < kDoorbellHalves; ++half) {
+    auto at = register_at(uar, half_offset(half));
+    std::uint64_t value = at.load(std::memory_order_relaxed);
+    // Only a value that names this QP goes, and only if nobody rings meanwhile.
+    if (wire::doorbell_qpn(value) == qpn && at.compare_exchange_strong(value, 0)) uar.seen_send[half] = 0;
+  }
+}
+
+void forget_doorbells_of_cq(Uar& uar, std::uint32_t cqn) {
+  auto at = register_at(uar, wire::kUarCqDoorbell);
+  std::uint64_t value = at.load(std::memory_order_relaxed);
+  const std::uint32_t named = swap_bytes(static_cast<std::uint32_t>(value >> 32));
+  if (named == cqn && at.compare_exchange_strong(value, 0)) uar.seen_arm = 0;
+}
+
+}  // namespace belfry::softnic

@@ -1,0 +1,119 @@
+#include "softnic/firmware/failure.hpp"
+
+#include <algorithm>
+
+namespace belfry::softnic {
+
+namespace {
+
+Completion send_completion(const QueuePair& qp, std::uint64_t first_block, wire::WqeOpcode opcode) {
+  Completion c;
+  c.wqe_opcode = static_cast<std::uint8_t>(opcode);
+  c.counter = static_cast<std::uint16_t>(first_block);
+  c.qpn = qp.number;
+  c.user_index = qp.attributes.user_index;
+  return c;
+}
+
+void push_send(NicCore& core, QueuePair& qp, const Completion& completion) {
+  if (qp.send_cq->push(completion, core.now)) return;
+  // The completion is lost with its queue; a QP whose completions cannot be told has failed.
+  if (qp.state != QpState::error) {
+    report(qp, AsyncEvent::qp_fatal);
+    enter_error(core, qp, wire::Syndrome::local_qp_operation);
+  }
+}
+
+std::size_t flush_sends(NicCore& core, QueuePair& qp) {
+  std::size_t flushed = 0;
+  while (qp.completed < qp.producer && !qp.send_cq->full()) {
+    wire::ControlSegment control;
+    std::memcpy(&control, qp.block(qp.completed), sizeof control);
+    Completion c = send_completion(qp, qp.completed, control.opcode());
+    c.opcode = wire::CqeOpcode::requester_error;
+    c.syndrome = wire::Syndrome::flushed;
+    c.vendor = kVendorFlushed;
+    const std::uint32_t blocks =
+        std::max(1u, (control.segments() + wire::kSegmentsPerBlock - 1) / wire::kSegmentsPerBlock);
+    qp.completed = std::min<std::uint64_t>(qp.completed + blocks, qp.producer);
+    qp.next = qp.completed;
+    qp.send_cq->push(c, core.now);
+    ++flushed;
+  }
+  return flushed;
+}
+
+std::size_t flush_receives(NicCore& core, QueuePair& qp) {
+  std::size_t flushed = 0;
+  for (std::uint32_t left = receives_posted(qp); left != 0 && !qp.receive_cq->full(); --left) {
+    Completion c;
+    c.opcode = wire::CqeOpcode::responder_error;
+    c.syndrome = wire::Syndrome::flushed;
+    c.vendor = kVendorFlushed;
+    c.counter = static_cast<std::uint16_t>(qp.receive_next++);
+    c.qpn = qp.number;
+    c.user_index = qp.attributes.user_index;
+    qp.receive_cq->push(c, core.now);
+    ++flushed;
+  }
+  return flushed;
+}
+
+}  // namespace
+
+void report(QueuePair& qp, AsyncEvent event) {
+  if (qp.attributes.sink) qp.attributes.sink->async(event, qp.number);
+}
+
+std::uint32_t receives_posted(const QueuePair& qp) {
+  if (qp.attributes.receive_entries == 0 || !qp.attributes.doorbell_record) return 0;
+  auto* word = static_cast<std::uint32_t*>(qp.attributes.doorbell_record);  // word 0
+  // Acquire: the poster stores the entry before it moves the index.
+  const auto index = static_cast<std::uint16_t>(
+      swap_bytes(std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire)));
+  const auto posted = static_cast<std::uint16_t>(index - static_cast<std::uint16_t>(qp.receive_next));
+  return posted <= qp.attributes.receive_entries ? posted : 0;
+}
+
+void complete_send(NicCore& core, QueuePair& qp, std::uint64_t first_block, std::uint32_t blocks,
+                   wire::WqeOpcode opcode, bool signalled, std::uint64_t bytes) {
+  qp.completed = first_block + blocks;
+  if (!signalled) return;
+  Completion c = send_completion(qp, first_block, opcode);
+  c.bytes = static_cast<std::uint32_t>(bytes);
+  push_send(core, qp, c);
+}
+
+void fail_send(NicCore& core, QueuePair& qp, const SendFailure& failure) {
+  Completion c = send_completion(qp, failure.first_block, failure.opcode);
+  c.opcode = wire::CqeOpcode::requester_error;
+  c.syndrome = failure.syndrome;
+  c.vendor = failure.vendor;
+  qp.completed = failure.first_block + failure.blocks;
+  push_send(core, qp, c);
+  enter_error(core, qp, failure.syndrome);
+}
+
+void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause) {
+  if (qp.state == QpState::error) return;
+  qp.state = QpState::error;
+  qp.root_cause = cause;
+  ++core.epoch;
+  qp.requester.started.clear();
+  qp.requester.reads_outstanding = 0;
+  qp.requester.deadline = 0;
+  qp.requester.not_before = 0;
+  qp.responder.open = false;
+  core.flushing.push_back(&qp);
+}
+
+std::size_t flush_errored(NicCore& core) {
+  std::size_t flushed = 0;
+  for (QueuePair* qp : core.flushing) {
+    if (qp->attributes.send_blocks != 0 && qp->send_cq) flushed += flush_sends(core, *qp);
+    if (qp->receive_cq) flushed += flush_receives(core, *qp);
+  }
+  return flushed;
+}
+
+}  // namespace belfry::softnic

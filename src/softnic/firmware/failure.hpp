@@ -1,0 +1,48 @@
+#pragma once
+/// \file
+/// How queues fail: error completions, the error state, flushes.
+
+#include <cstdint>
+
+#include "softnic/firmware/nic_core.hpp"
+
+namespace belfry::softnic {
+
+// Vendor syndromes as logs of real devices show them (NCCL, UCX and perftest issue reports).
+inline constexpr std::uint8_t kVendorRetryExceeded = 0x81;
+inline constexpr std::uint8_t kVendorRnrExceeded = 0x87;
+inline constexpr std::uint8_t kVendorRemoteAccess = 0x88;
+inline constexpr std::uint8_t kVendorRemoteOperation = 0x89;
+inline constexpr std::uint8_t kVendorRemoteInvalid = 0x8a;
+inline constexpr std::uint8_t kVendorLocalProtection = 0x52;
+inline constexpr std::uint8_t kVendorLocalLength = 0xd7;
+inline constexpr std::uint8_t kVendorFlushed = 0xf9;
+
+/// A WQE that ends a queue, and why.
+struct SendFailure {
+  std::uint64_t first_block;
+  std::uint32_t blocks;
+  wire::WqeOpcode opcode;
+  wire::Syndrome syndrome;
+  std::uint8_t vendor;
+};
+
+/// Completes one WQE in error and puts its QP into the error state.
+void fail_send(NicCore& core, QueuePair& qp, const SendFailure& failure);
+
+/// Puts a QP into the error state: what is posted, and what will be, is flushed.
+void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause);
+
+void report(QueuePair& qp, AsyncEvent event);
+
+/// Flushes what QPs in error hold, as far as their CQs have room. \return entries flushed
+std::size_t flush_errored(NicCore& core);
+
+/// Completes a WQE that succeeded, if it is signalled, and frees its blocks.
+void complete_send(NicCore& core, QueuePair& qp, std::uint64_t first_block, std::uint32_t blocks,
+                   wire::WqeOpcode opcode, bool signalled, std::uint64_t bytes);
+
+/// Receive entries that are posted and not used. 0 also where the record makes no sense.
+std::uint32_t receives_posted(const QueuePair& qp);
+
+}  // namespace belfry::softnic

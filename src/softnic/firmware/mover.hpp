@@ -1,0 +1,91 @@
+#pragma once
+/// \file
+/// Stage three of the NIC on the CPU: moving bytes. Every pointer here has been through check_key().
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "softnic/fabric/fabric.hpp"
+
+namespace belfry::softnic {
+
+/// A stretch of this process's memory.
+struct Span {
+  unsigned char* memory;
+  std::uint32_t bytes;
+};
+
+inline constexpr std::uint32_t kMaxSpans = 64;
+
+struct SpanList {
+  std::uint32_t count = 0;
+  std::uint64_t bytes = 0;
+  Span items[kMaxSpans];
+
+  void clear() { count = 0, bytes = 0; }
+  void add(unsigned char* memory, std::uint32_t length) {
+    items[count++] = {memory, length};
+    bytes += length;
+  }
+};
+
+/// Copies so that the last bytes become visible last: programs that poll the last byte of a message
+/// (perftest does) must then find the rest, as they do behind a PCIe write of ascending addresses.
+/// A naturally aligned 2, 4 or 8 B message is one store.
+inline void move_payload(unsigned char* to, const unsigned char* from, std::size_t bytes) {
+  if (bytes == 8 && (reinterpret_cast<std::uintptr_t>(to) & 7) == 0) {
+    std::uint64_t word;
+    std::memcpy(&word, from, 8);
+    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(to)).store(word, std::memory_order_release);
+    return;
+  }
+  if (bytes == 0) return;
+  // The tail is what lies in the last naturally aligned 8 B word, or all of a message within one word.
+  const std::size_t in_word = (reinterpret_cast<std::uintptr_t>(to + bytes - 1) & 7) + 1;
+  const std::size_t tail = in_word < bytes ? in_word : bytes;
+  const std::size_t body = bytes - tail;
+  if (body != 0) std::memcpy(to, from, body);
+  // Release: the tail's stores may not pass the body's.
+  std::atomic_thread_fence(std::memory_order_release);
+  if (tail == 8) {
+    std::memcpy(to + body, from + body, 8);
+  } else if (tail == 4) {
+    std::memcpy(to + body, from + body, 4);
+  } else {
+    for (std::size_t i = body; i < bytes; ++i) {
+      std::atomic_ref<unsigned char>(to[i]).store(from[i], std::memory_order_relaxed);
+    }
+  }
+}
+
+/// The parts of `list` that hold message bytes [offset, offset + bytes).
+/// \param out room for kMaxSpans parts
+/// \return how many
+inline std::uint32_t slice(const SpanList& list, std::uint64_t offset, std::uint64_t bytes, FramePart* out) {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < list.count && bytes != 0; ++i) {
+    const Span& span = list.items[i];
+    if (offset >= span.bytes) {
+      offset -= span.bytes;
+      continue;
+    }
+    const std::uint64_t here = span.bytes - offset < bytes ? span.bytes - offset : bytes;
+    out[count++] = {span.memory + offset, static_cast<std::size_t>(here)};
+    bytes -= here;
+    offset = 0;
+  }
+  return count;
+}
+
+/// Writes `bytes` from `from` to the message position `offset` of `list`, which has room for them.
+inline void scatter(const SpanList& list, std::uint64_t offset, const unsigned char* from, std::uint64_t bytes) {
+  FramePart parts[kMaxSpans];
+  const std::uint32_t count = slice(list, offset, bytes, parts);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    move_payload(static_cast<unsigned char*>(const_cast<void*>(parts[i].data)), from, parts[i].bytes);
+    from += parts[i].bytes;
+  }
+}
+
+}  // namespace belfry::softnic

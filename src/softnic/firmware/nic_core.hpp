@@ -1,0 +1,133 @@
+#pragma once
+/// \file
+/// Everything the NIC's stages share: tables, lists of queues with work, clock and fabric. One lock
+/// guards all of it; the engine holds it while it polls, control calls while they change something.
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "belfry/wire/doorbell.hpp"
+#include "softnic/fabric/fabric.hpp"
+#include "softnic/firmware/completion_queue.hpp"
+#include "softnic/firmware/keys.hpp"
+#include "softnic/firmware/nic.hpp"
+#include "softnic/firmware/queue_pair.hpp"
+#include "softnic/firmware/slot_table.hpp"
+
+namespace belfry::softnic {
+
+inline constexpr unsigned kDoorbellHalves = wire::kUarRegistersPerPage * 2;
+
+/// A doorbell page and whoever rings there.
+struct Uar {
+  std::uint32_t number = 0;
+  unsigned char* page = nullptr;
+  std::uint64_t seen_send[kDoorbellHalves] = {};
+  std::uint64_t seen_arm = 0;
+  std::vector<QueuePair*> qps;
+  std::vector<CompletionQueue*> cqs;
+};
+
+struct ProtectionDomain {
+  std::uint32_t number = 0;
+  unsigned device = 0;
+  std::uint32_t users = 0;
+};
+
+/// Counters of what happened, for tests and for whoever asks.
+struct NicCounters {
+  std::uint64_t wqes = 0;
+  std::uint64_t frames_sent = 0;
+  std::uint64_t frames_received = 0;
+  std::uint64_t frames_ignored = 0;  ///< malformed, or for nobody
+  std::uint64_t retransmissions = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t rnr_naks = 0;
+  std::uint64_t sequence_naks = 0;
+  std::uint64_t duplicates = 0;
+};
+
+class NicCore {
+ public:
+  NicCore(const Config& config, std::unique_ptr<Fabric> port);
+
+  const Config config;
+  std::vector<DeviceIdentity> devices;
+  std::unique_ptr<Fabric> fabric;
+  std::mutex lock;
+  std::atomic<int> control_waiting{0};
+  std::mt19937_64 random;
+
+  std::vector<MkeyEntry> keys;
+  std::deque<std::uint32_t> free_keys;
+  std::uint32_t keys_used = 0;
+  SlotTable<ProtectionDomain> pds;
+  SlotTable<CompletionQueue> cqs;
+  SlotTable<Uar> uars;
+
+  /// QPNs of this process: a table of kQpnsPerBlock rows for each block it owns.
+  std::array<std::unique_ptr<SlotTable<QueuePair>>, kQpnBlocks> qp_blocks;
+  std::vector<std::uint32_t> owned_blocks;
+  std::uint32_t qps_used = 0;
+
+  std::vector<QueuePair*> sending;     ///< QPs with WQEs to start, emit or await
+  std::vector<QueuePair*> owing;       ///< QPs with responses to send
+  std::vector<QueuePair*> flushing;    ///< QPs in error
+  std::uint64_t epoch = 1;             ///< changes with every change to a QP
+  std::uint64_t next_timer = 0;        ///< ns; earliest deadline of a QP; 0: none
+  std::uint64_t now = 0;               ///< ns, read once a poll
+  std::uint64_t (*clock)() = nullptr;  ///< tests put their own here
+  NicCounters counters;
+
+  /// Reused by the requester for the WQE in hand.
+  alignas(64) unsigned char image[kMaxWqeBytes + wire::kBlockBytes];
+  DecodedWqe wqe;
+
+  QueuePair* find_qp(std::uint32_t qpn) const {
+    const auto& block = qp_blocks[(qpn & wire::kQpnMask) >> kQpnBlockBits];
+    return block ? block->find(qpn & wire::kQpnMask) : nullptr;
+  }
+  /// \return where `bytes` at `address` lie, or null and why not
+  KeyFault resolve(std::uint32_t key, std::uint32_t pd, std::uint64_t address, std::uint64_t bytes,
+                   std::uint32_t rights, unsigned char** memory) const {
+    return check_key(keys.data(), static_cast<std::uint32_t>(keys.size()), key, pd, address, bytes, rights,
+                     memory);
+  }
+  void arm_timer(std::uint64_t deadline) {
+    if (deadline != 0 && (next_timer == 0 || deadline < next_timer)) next_timer = deadline;
+  }
+  void queue_sending(QueuePair& qp) {
+    if (qp.queued) return;
+    qp.queued = true;
+    sending.push_back(&qp);
+  }
+  /// Forgets a QP wherever it is listed.
+  void forget(QueuePair& qp);
+};
+
+/// The lock as a control call takes it: the engine steps aside for whoever waits.
+class ControlLock {
+ public:
+  explicit ControlLock(NicCore& core) : core_(core) {
+    core_.control_waiting.fetch_add(1, std::memory_order_relaxed);
+    core_.lock.lock();
+    core_.control_waiting.fetch_sub(1, std::memory_order_relaxed);
+  }
+  ~ControlLock() { core_.lock.unlock(); }
+  ControlLock(const ControlLock&) = delete;
+  ControlLock& operator=(const ControlLock&) = delete;
+
+ private:
+  NicCore& core_;
+};
+
+struct Nic::Impl : NicCore {
+  using NicCore::NicCore;
+};
+
+}  // namespace belfry::softnic

@@ -1,0 +1,213 @@
+/// \file
+/// The direct path: requester and responder are QPs of one process, and hand packets to each other as
+/// function calls. PSNs, rights, RNR and timers are the same as on the wire.
+
+#include "softnic/transport/requester.hpp"
+#include "softnic/transport/responder.hpp"
+
+namespace belfry::softnic {
+
+namespace {
+
+bool reaches(const NicCore& core, const QueuePair& from, const QueuePair& to) {
+  const DeviceIdentity& target = core.devices[to.attributes.device];
+  const PathAttributes& path = from.context.path;
+  if (target.link == LinkLayer::infiniband && path.dlid != 0) return path.dlid == target.lid;
+  if (!path.global) return false;
+  for (const GidEntry& entry : target.gids)
+    if (entry.gid == path.dgid) return true;
+  return false;
+}
+
+/// The QP at the other end, or null where a packet would be lost.
+QueuePair* find_peer(NicCore& core, QueuePair& qp) {
+  if (qp.peer_epoch != core.epoch) {
+    qp.peer_epoch = core.epoch;
+    QueuePair* peer = core.find_qp(qp.context.destination_qpn);
+    const bool connected = peer && peer->context.destination_qpn == qp.number && peer->can_receive() &&
+                           reaches(core, qp, *peer);
+    qp.peer = connected ? peer : nullptr;
+  }
+  return qp.peer;
+}
+
+/// What became of one WQE's turn.
+enum class Turn { complete, part, wait, failed };
+
+StartedWqe started_of(const NicCore& core, const QueuePair& qp) {
+  StartedWqe s;
+  s.first_block = qp.next;
+  s.blocks = core.wqe.blocks;
+  s.opcode = core.wqe.opcode;
+  s.signalled = core.wqe.signalled();
+  s.bytes = core.wqe.total_bytes;
+  return s;
+}
+
+void finish(NicCore& core, QueuePair& qp) {
+  auto& q = qp.requester;
+  q.emit_packets = 0;
+  q.deadline = 0;
+  q.retries_left = qp.context.retry_count;
+  q.rnr_retries_left = qp.context.rnr_retry;
+  qp.next += core.wqe.blocks;
+  complete_send(core, qp, qp.next - core.wqe.blocks, core.wqe.blocks, core.wqe.opcode, core.wqe.signalled(),
+                needs_response(core.wqe.opcode) ? core.wqe.total_bytes : 0);
+}
+
+/// A packet that nobody answered: the first loss starts the timer, each expiry costs a retry.
+Turn lose(NicCore& core, QueuePair& qp) {
+  auto& q = qp.requester;
+  if (q.deadline != 0) {  // run_direct() comes here only after it has passed
+    ++core.counters.timeouts;
+    if (q.retries_left == 0) {
+      fail_send(core, qp, {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::transport_retry_exceeded,
+                           kVendorRetryExceeded});
+      return Turn::failed;
+    }
+    --q.retries_left;
+    ++core.counters.retransmissions;
+  }
+  q.deadline = acknowledge_deadline(core, qp);
+  core.arm_timer(q.deadline);
+  return Turn::wait;
+}
+
+Turn take_reply(NicCore& core, QueuePair& qp, const Reply& reply) {
+  switch (reply.kind) {
+    case Reply::Kind::ack:
+    case Reply::Kind::data:
+    case Reply::Kind::original:
+      return Turn::part;
+    case Reply::Kind::rnr:
+      if (take_rnr(core, qp, reply.rnr_timer)) return Turn::wait;
+      fail_send(core, qp, {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::rnr_retry_exceeded,
+                           kVendorRnrExceeded});
+      return Turn::failed;
+    case Reply::Kind::nak:
+      // With both ends in one process a sequence error is two ends set up with other PSNs: no retry
+      // can mend it, and the timer says so in the end.
+      if (reply.nak == wire::NakCode::psn_sequence) return lose(core, qp);
+      fail_send(core, qp, failure_of_nak(started_of(core, qp), reply.nak));
+      return Turn::failed;
+    case Reply::Kind::none:
+    case Reply::Kind::duplicate:
+      break;
+  }
+  return lose(core, qp);
+}
+
+/// Fills in what every packet of the WQE in hand says.
+RequestPacket packet_of_wqe(const NicCore& core, const QueuePair& qp) {
+  const DecodedWqe& w = core.wqe;
+  RequestPacket p;
+  p.verb = is_write(w.opcode)  ? Verb::write
+           : is_send(w.opcode) ? Verb::send
+           : is_atomic(w.opcode) ? Verb::atomic
+                                 : Verb::read;
+  p.has_immediate = w.opcode == wire::WqeOpcode::rdma_write_immediate || w.opcode == wire::WqeOpcode::send_immediate;
+  p.solicited = (w.flags & wire::kWqeSolicited) != 0;
+  p.immediate = w.immediate;
+  p.address = w.remote_address;
+  p.rkey = w.remote_key;
+  p.length = w.total_bytes;
+  p.psn = (qp.requester.next_psn) & wire::kPsnMask;
+  return p;
+}
+
+Turn execute_push(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList& spans) {
+  auto& q = qp.requester;
+  const std::uint32_t mtu = qp.mtu();
+  const std::uint32_t total_packets = packets_of(core.wqe.total_bytes, mtu);
+  const std::uint64_t offset = std::uint64_t{q.emit_packets} * mtu;
+  const std::uint64_t left = core.wqe.total_bytes - offset;
+  const std::uint32_t bytes = static_cast<std::uint32_t>(left < kDirectPartBytes ? left : kDirectPartBytes);
+
+  FramePart parts[kMaxSpans];
+  RequestPacket p = packet_of_wqe(core, qp);
+  p.first = q.emit_packets == 0;
+  p.last = bytes == left;
+  p.psn_count = p.last ? total_packets - q.emit_packets : bytes / mtu;
+  p.parts = parts;
+  p.part_count = slice(spans, offset, bytes, parts);
+  p.bytes = bytes;
+  const Turn turn = take_reply(core, qp, respond(core, peer, p));
+  if (turn != Turn::part) return turn;
+  q.next_psn = (q.next_psn + p.psn_count) & wire::kPsnMask;
+  q.emit_packets += p.psn_count;
+  return p.last ? Turn::complete : Turn::part;
+}
+
+Turn execute_read(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList& spans) {
+  auto& q = qp.requester;
+  const std::uint32_t mtu = qp.mtu();
+  const std::uint64_t offset = std::uint64_t{q.emit_packets} * mtu;
+  const std::uint64_t left = core.wqe.total_bytes - offset;
+  RequestPacket p = packet_of_wqe(core, qp);
+  // A part is a READ of its own, as a retried READ resumes in the middle.
+  p.address += offset;
+  p.length = left < kDirectPartBytes ? left : kDirectPartBytes;
+  p.psn_count = packets_of(p.length, mtu);
+  const Reply reply = respond(core, peer, p);
+  const Turn turn = take_reply(core, qp, reply);
+  if (turn != Turn::part) return turn;
+  if (p.length != 0) scatter(spans, offset, reply.data, p.length);
+  q.next_psn = (q.next_psn + p.psn_count) & wire::kPsnMask;
+  q.emit_packets += p.psn_count;
+  return p.length == left ? Turn::complete : Turn::part;
+}
+
+Turn execute_atomic_wqe(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList& spans) {
+  RequestPacket p = packet_of_wqe(core, qp);
+  p.atomic_opcode = core.wqe.opcode;
+  p.atomic = core.wqe.atomic;
+  const Reply reply = respond(core, peer, p);
+  const Turn turn = take_reply(core, qp, reply);
+  if (turn != Turn::part) return turn;
+  deliver_original(spans, core.wqe.atomic, reply.original);
+  qp.requester.next_psn = (qp.requester.next_psn + 1) & wire::kPsnMask;
+  return Turn::complete;
+}
+
+Turn execute_wqe(NicCore& core, QueuePair& qp) {
+  SpanList spans;
+  std::uint8_t vendor = 0;
+  const wire::Syndrome bad = check_wqe(core, qp, spans, &vendor);
+  if (bad != wire::Syndrome::none) {
+    fail_send(core, qp, {qp.next, core.wqe.blocks, core.wqe.opcode, bad, vendor});
+    return Turn::failed;
+  }
+  if (core.wqe.opcode == wire::WqeOpcode::nop) return Turn::complete;
+  QueuePair* peer = find_peer(core, qp);
+  if (!peer) return lose(core, qp);
+  if (is_atomic(core.wqe.opcode)) return execute_atomic_wqe(core, qp, *peer, spans);
+  if (core.wqe.opcode == wire::WqeOpcode::rdma_read) return execute_read(core, qp, *peer, spans);
+  return execute_push(core, qp, *peer, spans);
+}
+
+}  // namespace
+
+std::size_t run_direct(NicCore& core, QueuePair& qp) {
+  std::size_t done = 0;
+  while (done < kTurnBudget && qp.next < qp.producer) {
+    const std::uint64_t deadline = qp.requester.deadline;
+    if (deadline != 0 && core.now < deadline) {
+      if (deadline != ~0ull) core.arm_timer(deadline);
+      break;
+    }
+    fetch_wqe(core, qp, qp.next);
+    // The next blocks are on their way while this one executes.
+    for (unsigned ahead = 2; ahead <= 4; ++ahead) __builtin_prefetch(qp.block(qp.next + ahead));
+    const Turn turn = execute_wqe(core, qp);
+    if (turn == Turn::wait) break;
+    ++done;
+    if (turn == Turn::failed) break;
+    if (turn == Turn::part) return done;  // large message: others have their turn
+    ++core.counters.wqes;
+    finish(core, qp);
+    if (!qp.can_send()) break;
+  }
+  return done;
+}
+
+}  // namespace belfry::softnic
