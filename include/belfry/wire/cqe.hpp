@@ -81,15 +81,18 @@ static_assert(offsetof(Cqe, byte_count) == 44 && offsetof(Cqe, timestamp) == 48)
 static_assert(offsetof(Cqe, opcode_qpn) == 56 && offsetof(Cqe, wqe_counter) == 60);
 static_assert(offsetof(Cqe, signature) == 62 && offsetof(Cqe, op_own) == 63);
 
-/// A completion in error (mlx5_err_cqe); opcode is requester_error or responder_error.
+/// A completion in error (mlx5_err_cqe; the two hardware bytes: UCX, uct/ib/mlx5); opcode is requester_error
+/// or responder_error.
 struct ErrorCqe {
   std::uint8_t reserved0[32];
   Be32 srqn_user_index;
-  std::uint8_t reserved36[18];
+  std::uint8_t reserved36[16];
+  std::uint8_t hardware_syndrome;  ///< internal to the device, as are the four high bits of the next
+  std::uint8_t hardware_syndrome_type;
   std::uint8_t vendor_syndrome;
   std::uint8_t syndrome;
-  Be32 opcode_qpn;  ///< WQE opcode << 24 | QPN
-  Be16 wqe_counter;
+  Be32 opcode_qpn;   ///< WQE opcode << 24 | QPN
+  Be16 wqe_counter;  ///< requester: first block of the WQE that failed; responder: receive index
   std::uint8_t signature;
   std::uint8_t op_own;
 
@@ -97,13 +100,37 @@ struct ErrorCqe {
   BELFRY_FN constexpr bool owner() const { return (op_own & kCqeOwnerMask) != 0; }
 };
 static_assert(sizeof(ErrorCqe) == 64);
-static_assert(offsetof(ErrorCqe, srqn_user_index) == 32 && offsetof(ErrorCqe, vendor_syndrome) == 54);
+static_assert(offsetof(ErrorCqe, srqn_user_index) == 32 && offsetof(ErrorCqe, hardware_syndrome) == 52);
+static_assert(offsetof(ErrorCqe, vendor_syndrome) == 54);
 static_assert(offsetof(ErrorCqe, syndrome) == 55 && offsetof(ErrorCqe, opcode_qpn) == 56);
 static_assert(offsetof(ErrorCqe, wqe_counter) == 60 && offsetof(ErrorCqe, op_own) == 63);
 
+/// Two bits of op_own: where a small payload lies, or that the entry stands for several.
+enum class CqeFormat : std::uint8_t {
+  plain = 0,
+  inline_32 = 1,  ///< up to 32 B of payload in the first half of this entry
+  inline_64 = 2,  ///< up to 64 B of payload in the 64 B before it (128 B entries)
+  compressed = 3,
+};
+BELFRY_FN constexpr CqeFormat cqe_format(std::uint8_t op_own) {
+  return static_cast<CqeFormat>((op_own >> 2) & 3u);
+}
+
 BELFRY_FN constexpr std::uint8_t make_op_own(CqeOpcode opcode, bool solicited, bool owner) {
-  return static_cast<std::uint8_t>((static_cast<unsigned>(opcode) << 4) |
-                                   (solicited ? kCqeSolicited : 0u) | (owner ? 1u : 0u));
+  return static_cast<std::uint8_t>((static_cast<unsigned>(opcode) << 4) | (solicited ? kCqeSolicited : 0u) |
+                                   (owner ? 1u : 0u));
+}
+
+/// op_own of an entry that the device has never written. Whoever makes a ring fills it so.
+inline constexpr std::uint8_t kCqeNeverWritten = make_op_own(CqeOpcode::invalid, false, false);
+
+/// Whether the entry at `consumer` has been written in its lap.
+/// \param op_own      the entry's last byte, loaded with acquire; nothing else of it may be read before
+/// \param consumer    64-bit index of the entry
+/// \param log_entries log2 of the ring's size
+BELFRY_FN constexpr bool cqe_ready(std::uint8_t op_own, std::uint64_t consumer, std::uint32_t log_entries) {
+  const bool lap = ((consumer >> log_entries) & 1) != 0;
+  return static_cast<CqeOpcode>(op_own >> 4) != CqeOpcode::invalid && ((op_own & kCqeOwnerMask) != 0) == lap;
 }
 
 /// Advances a 64-bit consumer past the block that a CQE's 16-bit counter names.
@@ -114,8 +141,8 @@ BELFRY_FN constexpr std::uint8_t make_op_own(CqeOpcode opcode, bool solicited, b
 BELFRY_FN constexpr std::uint64_t advance_consumer(std::uint64_t consumer, std::uint16_t counter) {
   // The distance from the last retired block to the completed one, modulo 2^16. Queues hold at most
   // 32768 blocks, so a distance above that means the CQE is older than the consumer.
-  const auto ahead =
-      static_cast<std::uint16_t>(static_cast<std::uint16_t>(counter + 1u) - static_cast<std::uint16_t>(consumer));
+  const auto ahead = static_cast<std::uint16_t>(static_cast<std::uint16_t>(counter + 1u) -
+                                                static_cast<std::uint16_t>(consumer));
   return ahead <= 0x8000u ? consumer + ahead : consumer;
 }
 

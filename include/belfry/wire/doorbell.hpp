@@ -16,6 +16,12 @@ struct QpDoorbellRecord {
 };
 static_assert(sizeof(QpDoorbellRecord) == 8 && offsetof(QpDoorbellRecord, send) == 4);
 
+/// What a producer writes into its word of the record.
+/// \param index the 64-bit producer: blocks in a send queue, entries in a receive queue
+BELFRY_FN constexpr Be32 record_word(std::uint64_t index) {
+  return Be32(static_cast<std::uint32_t>(index & 0xffff));
+}
+
 /// A CQ's doorbell record.
 struct CqDoorbellRecord {
   Be32 consumer;  ///< word 0: consumer index, low 24 bits
@@ -23,8 +29,16 @@ struct CqDoorbellRecord {
 };
 static_assert(sizeof(CqDoorbellRecord) == 8 && offsetof(CqDoorbellRecord, arm) == 4);
 
-inline constexpr std::uint32_t kCqArmNext = 0u << 24;
-inline constexpr std::uint32_t kCqArmSolicited = 1u << 24;
+inline constexpr std::uint32_t kCqArmNext = 0u << 24;       ///< the next completion fires
+inline constexpr std::uint32_t kCqArmSolicited = 1u << 24;  ///< the next solicited or erroneous one does
+inline constexpr std::uint32_t kCqConsumerMask = 0xffffff;
+
+/// \param sequence number of events that the consumer has taken, modulo 4
+/// \param command  kCqArmNext or kCqArmSolicited
+BELFRY_FN constexpr std::uint32_t cq_arm_word(std::uint32_t sequence, std::uint32_t command,
+                                              std::uint64_t consumer) {
+  return ((sequence & 3u) << 28) | command | static_cast<std::uint32_t>(consumer & kCqConsumerMask);
+}
 /// 0 is a valid arm word, so a device that compares must start from a word nobody writes.
 inline constexpr std::uint32_t kCqNeverArmed = 0xffffffffu;
 

@@ -37,10 +37,14 @@ enum class BthOpcode : std::uint8_t {
   atomic_acknowledge = 0x12,
   compare_swap = 0x13,
   fetch_add = 0x14,
-  /// Masked atomics have no standard opcode; these two are in the reserved range and are understood
-  /// by belfry's software NIC alone.
-  masked_compare_swap = 0x1c,
-  masked_fetch_add = 0x1d,
+  send_last_invalidate = 0x16,
+  send_only_invalidate = 0x17,
+  flush = 0x1c,         ///< memory placement extensions; not executed by the software NIC
+  atomic_write = 0x1d,  ///< likewise
+  /// Masked atomics have no standard opcode; these two are reserved for RC and are understood by
+  /// belfry's software NIC alone.
+  masked_compare_swap = 0x1e,
+  masked_fetch_add = 0x1f,
 };
 
 /// Base transport header.
@@ -98,6 +102,12 @@ struct ImmediateHeader {
   Be32 immediate;
 };
 static_assert(sizeof(ImmediateHeader) == 4);
+
+/// Invalidate extended transport header: the rkey that SEND with invalidate retires.
+struct InvalidateEth {
+  Be32 rkey;
+};
+static_assert(sizeof(InvalidateEth) == 4);
 #pragma pack(pop)
 
 /// AETH syndromes: two bits of kind, five of detail.
@@ -120,8 +130,8 @@ BELFRY_FN constexpr std::int32_t psn_distance(std::uint32_t from, std::uint32_t 
 
 /// RNR timer code -> microseconds (IBTA table 45; the same as ibverbs' min_rnr_timer).
 inline constexpr std::uint32_t kRnrTimerMicroseconds[32] = {
-    655360, 10,   20,   30,   40,   60,   80,    120,   160,   240,   320,
-    480,    640,  960,  1280, 1920, 2560, 3840,  5120,  7680,  10240, 15360,
+    655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
+    480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
     20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
 
 }  // namespace belfry::wire

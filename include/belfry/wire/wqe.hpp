@@ -38,9 +38,12 @@ enum class WqeOpcode : std::uint8_t {
 inline constexpr std::uint8_t kWqeSolicited = 0x02;
 inline constexpr std::uint8_t kWqeCompletionMask = 0x0c;
 inline constexpr std::uint8_t kWqeCompletionAlways = 0x08;  ///< "signalled"
+inline constexpr std::uint8_t kWqeCompletionAlwaysAndEvent = 0x0c;
 inline constexpr std::uint8_t kWqeFenceMask = 0xe0;
-inline constexpr std::uint8_t kWqeFence = 0x80;            ///< wait for earlier reads and atomics
+inline constexpr std::uint8_t kWqeFence = 0x80;  ///< wait for earlier reads and atomics
 inline constexpr std::uint8_t kWqeFenceInitiatorSmall = 0x20;
+inline constexpr std::uint8_t kWqeFenceReads = 0x40;
+inline constexpr std::uint8_t kWqeStrongOrdering = 0x60;
 
 /// First segment of every send WQE (mlx5_wqe_ctrl_seg).
 struct ControlSegment {
@@ -62,24 +65,23 @@ struct ControlSegment {
   }
   BELFRY_FN constexpr std::uint32_t qpn() const { return qpn_ds.get() >> 8; }
   BELFRY_FN constexpr std::uint32_t segments() const { return qpn_ds.get() & 0x3f; }
-  BELFRY_FN constexpr bool signalled() const {
-    return (flags & kWqeCompletionMask) == kWqeCompletionAlways;
-  }
+  BELFRY_FN constexpr bool signalled() const { return (flags & kWqeCompletionAlways) != 0; }
 };
 static_assert(sizeof(ControlSegment) == 16);
 static_assert(offsetof(ControlSegment, qpn_ds) == 4 && offsetof(ControlSegment, signature) == 8);
 static_assert(offsetof(ControlSegment, flags) == 11 && offsetof(ControlSegment, immediate) == 12);
 
-/// \param index first block's index; only its low 16 bits meet the wire
-BELFRY_FN constexpr ControlSegment make_control(WqeOpcode opcode, std::uint64_t index,
-                                                std::uint32_t qpn, std::uint32_t segments,
-                                                std::uint8_t flags, Be32 immediate = Be32(0),
-                                                std::uint8_t opmod = 0) {
+/// \param index    first block's index; only its low 16 bits meet the wire
+/// \param qpn      24 bits
+/// \param segments 16 B segments of the whole WQE, at most kMaxSegments; more bits are cut off
+BELFRY_FN constexpr ControlSegment make_control(WqeOpcode opcode, std::uint64_t index, std::uint32_t qpn,
+                                                std::uint32_t segments, std::uint8_t flags,
+                                                Be32 immediate = Be32(0), std::uint8_t opmod = 0) {
   ControlSegment c{};
   c.opmod_index_opcode.set((static_cast<std::uint32_t>(opmod) << 24) |
                            (static_cast<std::uint32_t>(index & 0xffff) << 8) |
                            static_cast<std::uint32_t>(opcode));
-  c.qpn_ds.set((qpn << 8) | segments);
+  c.qpn_ds.set((qpn << 8) | (segments & kMaxSegments));
   c.flags = flags;
   c.immediate = immediate;
   return c;
@@ -112,6 +114,15 @@ struct InlineHeader {
   Be32 flag_byte_count;  ///< kInlineFlag | bytes
 };
 static_assert(sizeof(InlineHeader) == 4);
+
+/// Segments that `bytes` of inline data take, with their header and padding.
+BELFRY_FN constexpr std::uint32_t inline_segments(std::uint32_t bytes) {
+  return (static_cast<std::uint32_t>(sizeof(InlineHeader)) + bytes + kSegmentBytes - 1) / kSegmentBytes;
+}
+/// Blocks that a WQE of `segments` takes in the ring.
+BELFRY_FN constexpr std::uint32_t wqe_blocks(std::uint32_t segments) {
+  return (segments + kSegmentsPerBlock - 1) / kSegmentsPerBlock;
+}
 
 /// Operands of an 8 B atomic (mlx5_wqe_atomic_seg). Operands are big-endian here; memory and result
 /// are in host order.
