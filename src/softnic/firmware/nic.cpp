@@ -1,8 +1,7 @@
 #include "softnic/firmware/nic.hpp"
 
-#include <sys/mman.h>
-
 #include <cerrno>
+#include <ctime>
 #include <thread>
 
 #include "softnic/fabric/make_fabric.hpp"
@@ -38,11 +37,10 @@ Result<std::uint32_t> Nic::alloc_pd(unsigned device) {
   ControlLock guard(*impl_);
   if (device >= impl_->devices.size()) return Errno{EINVAL};
   auto pd = std::make_unique<ProtectionDomain>();
-  ProtectionDomain& made = *pd;
-  made.device = device;
-  made.number = impl_->pds.insert(std::move(pd));
-  if (made.number == decltype(impl_->pds)::kNone) return Errno{ENOMEM};
-  return made.number;
+  pd->device = device;
+  const ProtectionDomain* made = impl_->pds.insert(std::move(pd));
+  if (!made) return Errno{ENOMEM};
+  return made->number;
 }
 
 int Nic::dealloc_pd(std::uint32_t pd) {
@@ -58,11 +56,10 @@ Result<std::uint32_t> Nic::attach_uar(void* page) {
   if (!page || reinterpret_cast<std::uintptr_t>(page) % wire::kUarBytes != 0) return Errno{EINVAL};
   ControlLock guard(*impl_);
   auto uar = std::make_unique<Uar>();
-  Uar& made = *uar;
-  made.page = static_cast<unsigned char*>(page);
-  made.number = impl_->uars.insert(std::move(uar));
-  if (made.number == decltype(impl_->uars)::kNone) return Errno{ENOMEM};
-  return made.number;
+  uar->page = static_cast<unsigned char*>(page);
+  const Uar* made = impl_->uars.insert(std::move(uar));
+  if (!made) return Errno{ENOMEM};
+  return made->number;
 }
 
 int Nic::detach_uar(std::uint32_t uar) {

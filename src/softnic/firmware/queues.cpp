@@ -13,8 +13,6 @@ namespace belfry::softnic {
 
 namespace {
 
-constexpr std::uint32_t kNoNumber = 0xffffffffu;
-
 bool aligned(const void* p, std::size_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
 
 bool valid(const CqAttributes& a, const Limits& limits) {
@@ -38,14 +36,14 @@ bool valid(const QpAttributes& a, const Limits& limits) {
   return a.doorbell_record || (a.no_record && a.receive_entries == 0);
 }
 
-/// A QPN nobody in the fabric has. \return kNoNumber where none is left
-std::uint32_t place(NicCore& core, std::unique_ptr<QueuePair>& qp) {
+/// Gives a QP a QPN nobody in the fabric has. \return null where none is left
+QueuePair* place(NicCore& core, std::unique_ptr<QueuePair> qp) {
   for (std::uint32_t block : core.owned_blocks) {
     SlotTable<QueuePair>& table = *core.qp_blocks[block];
     if (table.size() < kQpnsPerBlock) return table.insert(std::move(qp));
   }
   const Result<std::uint32_t> block = core.fabric->claim_block();
-  if (!block) return kNoNumber;
+  if (!block) return nullptr;
   core.qp_blocks[*block] = std::make_unique<SlotTable<QueuePair>>(*block << kQpnBlockBits, kQpnsPerBlock);
   core.owned_blocks.push_back(*block);
   return core.qp_blocks[*block]->insert(std::move(qp));
@@ -155,15 +153,14 @@ Result<std::uint32_t> Nic::create_cq(const CqAttributes& a) {
   Uar* uar = core.uars.find(a.uar);
   if (!uar) return Errno{EINVAL};
   auto cq = std::make_unique<CompletionQueue>(a);
-  CompletionQueue& made = *cq;
-  made.number = core.cqs.insert(std::move(cq));
-  if (made.number == kNoNumber) return Errno{ENOMEM};
+  CompletionQueue* made = core.cqs.insert(std::move(cq));
+  if (!made) return Errno{ENOMEM};
   if (a.doorbell_record) {
     auto* arm = static_cast<std::uint32_t*>(a.doorbell_record) + 1;
     std::atomic_ref<std::uint32_t>(*arm).store(wire::kCqNeverArmed, std::memory_order_relaxed);
   }
-  uar->cqs.push_back(&made);
-  return made.number;
+  uar->cqs.push_back(made);
+  return made->number;
 }
 
 int Nic::resize_cq(std::uint32_t cqn, void* buffer, unsigned log_entries) {
@@ -201,19 +198,18 @@ Result<std::uint32_t> Nic::create_qp(const QpAttributes& a) {
     return Errno{EINVAL};
   if (core.qps_used >= core.config.limits.qps) return Errno{ENOMEM};
   auto qp = std::make_unique<QueuePair>(a);
-  QueuePair& made = *qp;
-  made.uar = uar;
-  made.send_cq = send_cq;
-  made.receive_cq = receive_cq;
-  made.number = place(core, qp);
-  if (made.number == kNoNumber) return Errno{ENOMEM};
+  qp->uar = uar;
+  qp->send_cq = send_cq;
+  qp->receive_cq = receive_cq;
+  QueuePair* made = place(core, std::move(qp));
+  if (!made) return Errno{ENOMEM};
   ++core.qps_used;
   ++core.epoch;
   ++pd->users;
   ++send_cq->users;
   ++receive_cq->users;
-  uar->qps.push_back(&made);
-  return made.number;
+  uar->qps.push_back(made);
+  return made->number;
 }
 
 int Nic::modify_qp(std::uint32_t qpn, const QpModify& change) {

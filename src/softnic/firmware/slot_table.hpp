@@ -19,21 +19,22 @@ class SlotTable {
 
   std::uint32_t size() const { return used_; }
 
-  /// \return the number, or 0xffffffff where the table is full
-  std::uint32_t insert(std::unique_ptr<T> object) {
+  /// Stores the object and tells it its number. \return it, or null where the table is full
+  T* insert(std::unique_ptr<T> object) {
     std::uint32_t row;
-    if (slots_.size() < capacity_ && free_.size() <= reserve()) {
+    if (slots_.size() < capacity_ && free_.size() <= kKeptBack) {
       row = static_cast<std::uint32_t>(slots_.size());
-      slots_.push_back(std::move(object));
+      slots_.emplace_back();
     } else if (!free_.empty()) {
       row = free_.front();
       free_.pop_front();
-      slots_[row] = std::move(object);
     } else {
-      return kNone;
+      return nullptr;
     }
     ++used_;
-    return first_ + row;
+    object->number = first_ + row;
+    slots_[row] = std::move(object);
+    return slots_[row].get();
   }
 
   T* find(std::uint32_t number) const {
@@ -56,11 +57,9 @@ class SlotTable {
       if (slot) f(*slot);
   }
 
-  static constexpr std::uint32_t kNone = 0xffffffffu;
-
  private:
-  // Prefer a fresh number until this many freed ones wait.
-  static constexpr std::size_t reserve() { return 256; }
+  // A fresh number is preferred until this many freed ones wait.
+  static constexpr std::size_t kKeptBack = 256;
 
   std::uint32_t first_;
   std::uint32_t capacity_;

@@ -80,7 +80,7 @@ SendFailure failure_of_nak(const StartedWqe& wqe, wire::NakCode code) {
 
 std::uint64_t acknowledge_deadline(const NicCore& core, const QueuePair& qp) {
   if (qp.context.timeout == 0) return ~0ull;
-  return core.now + std::max(kLeastTimeout, 4096ull << qp.context.timeout);
+  return core.now + std::max<std::uint64_t>(kLeastTimeout, 4096ull << qp.context.timeout);
 }
 
 bool take_rnr(NicCore& core, QueuePair& qp, std::uint8_t timer) {
