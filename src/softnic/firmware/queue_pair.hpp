@@ -94,6 +94,7 @@ struct QueuePair {
 
   QpState state = QpState::reset;
   QpSnapshot context;  ///< what MODIFY set; state and counters are filled in by QUERY
+  unsigned mtu_shift = 10;  ///< log2 of the path MTU
   FrameHeader frame;   ///< addresses of every frame that this QP sends
   bool direct = false; ///< the peer is in this process and meets us without packets
   bool established = false;
@@ -119,7 +120,7 @@ struct QueuePair {
   bool can_receive() const {
     return state == QpState::rtr || state == QpState::rts || state == QpState::sqd;
   }
-  std::uint32_t mtu() const { return context.path_mtu; }
+  std::uint32_t mtu() const { return 1u << mtu_shift; }
   const unsigned char* block(std::uint64_t index) const {
     return static_cast<const unsigned char*>(attributes.send_queue) +
            (index & (attributes.send_blocks - 1)) * wire::kBlockBytes;

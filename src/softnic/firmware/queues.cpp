@@ -1,6 +1,7 @@
 /// \file
 /// Control calls that make, change and destroy CQs and QPs.
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -116,6 +117,7 @@ void connect(NicCore& core, QueuePair& qp) {
   }
   const bool ours = core.qp_blocks[qp.context.destination_qpn >> kQpnBlockBits] != nullptr;
   qp.direct = ours && core.config.direct_loopback && !core.config.faults.any();
+  qp.mtu_shift = static_cast<unsigned>(std::countr_zero(std::max(256u, qp.context.path_mtu)));
   qp.responder.expected_psn = qp.context.receive_psn;
 }
 

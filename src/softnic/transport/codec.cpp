@@ -73,8 +73,8 @@ void put_atomic(Writer& writer, const RequestPacket& p) {
   wire::AtomicEth base{};
   base.address.set(p.address);
   base.rkey.set(p.rkey);
-  base.swap_or_add.set(p.atomic.swap_or_add);
-  base.compare.set(p.atomic.compare);
+  base.swap_or_add.set(p.atomic->swap_or_add);
+  base.compare.set(p.atomic->compare);
   const BthOpcode opcode = opcode_of(p);
   if (opcode == BthOpcode::compare_swap || opcode == BthOpcode::fetch_add) {
     writer.put(base);
@@ -82,9 +82,9 @@ void put_atomic(Writer& writer, const RequestPacket& p) {
   }
   wire::MaskedAtomicEth masked{};
   masked.base = base;
-  masked.swap_mask.set(p.atomic.swap_mask);
-  masked.compare_mask.set(p.atomic.compare_mask);
-  masked.operand_bytes.set(p.atomic.bytes);
+  masked.swap_mask.set(p.atomic->swap_mask);
+  masked.compare_mask.set(p.atomic->compare_mask);
+  masked.operand_bytes.set(p.atomic->bytes);
   writer.put(masked);
 }
 
@@ -151,7 +151,7 @@ bool decode_atomic(Reader& reader, BthOpcode opcode, DecodedPacket& out) {
   wire::AtomicEth base;
   if (opcode == BthOpcode::compare_swap || opcode == BthOpcode::fetch_add) {
     if (!reader.take(base)) return false;
-    p.atomic = {base.swap_or_add.get(), base.compare.get(), ~0ull, ~0ull, 8};
+    out.atomic = {base.swap_or_add.get(), base.compare.get(), ~0ull, ~0ull, 8};
     p.atomic_opcode = opcode == BthOpcode::fetch_add ? wire::WqeOpcode::atomic_fetch_add
                                                      : wire::WqeOpcode::atomic_compare_swap;
   } else {
@@ -160,7 +160,7 @@ bool decode_atomic(Reader& reader, BthOpcode opcode, DecodedPacket& out) {
     base = masked.base;
     const std::uint32_t bytes = masked.operand_bytes.get();
     if (bytes != 4 && bytes != 8) return false;
-    p.atomic = {base.swap_or_add.get(), base.compare.get(), masked.swap_mask.get(), masked.compare_mask.get(),
+    out.atomic = {base.swap_or_add.get(), base.compare.get(), masked.swap_mask.get(), masked.compare_mask.get(),
                 bytes};
     p.atomic_opcode = opcode == BthOpcode::masked_fetch_add ? wire::WqeOpcode::atomic_masked_fetch_add
                                                             : wire::WqeOpcode::atomic_masked_compare_swap;

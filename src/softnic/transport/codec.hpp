@@ -35,7 +35,8 @@ struct DecodedPacket {
   enum class Kind : std::uint8_t { request, read_response, atomic_response, acknowledge };
   Kind kind;
   std::uint32_t destination_qpn;
-  RequestPacket request;  ///< request: `parts` points to `payload` below
+  RequestPacket request;  ///< request: its pointers are for the caller to set to the members below
+  AtomicOperands atomic;  ///< request of an atomic
   FramePart payload;      ///< request, read_response
   std::uint32_t psn;
   std::uint8_t syndrome;  ///< acknowledge

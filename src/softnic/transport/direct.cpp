@@ -9,6 +9,14 @@ namespace belfry::softnic {
 
 namespace {
 
+/// How far ahead of execution the ring is prefetched: about a cross-core miss at 20 M WQEs a second.
+constexpr unsigned kPrefetchBlocks = 8;
+
+/// Only what is announced: a block its poster is still writing would be torn from the poster's cache.
+void prefetch(const QueuePair& qp, std::uint64_t block) {
+  if (block < qp.producer) __builtin_prefetch(qp.block(block));
+}
+
 bool reaches(const NicCore& core, const QueuePair& from, const QueuePair& to) {
   const DeviceIdentity& target = core.devices[to.attributes.device];
   const PathAttributes& path = from.context.path;
@@ -117,9 +125,8 @@ RequestPacket packet_of_wqe(const NicCore& core, const QueuePair& qp) {
 
 Turn execute_push(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList& spans) {
   auto& q = qp.requester;
-  const std::uint32_t mtu = qp.mtu();
-  const std::uint32_t total_packets = packets_of(core.wqe.total_bytes, mtu);
-  const std::uint64_t offset = std::uint64_t{q.emit_packets} * mtu;
+  const std::uint32_t total_packets = packets_of(core.wqe.total_bytes, qp.mtu_shift);
+  const std::uint64_t offset = std::uint64_t{q.emit_packets} << qp.mtu_shift;
   const std::uint64_t left = core.wqe.total_bytes - offset;
   const std::uint32_t bytes = static_cast<std::uint32_t>(left < kDirectPartBytes ? left : kDirectPartBytes);
 
@@ -127,7 +134,7 @@ Turn execute_push(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   RequestPacket p = packet_of_wqe(core, qp);
   p.first = q.emit_packets == 0;
   p.last = bytes == left;
-  p.psn_count = p.last ? total_packets - q.emit_packets : bytes / mtu;
+  p.psn_count = p.last ? total_packets - q.emit_packets : bytes >> qp.mtu_shift;
   p.parts = parts;
   p.part_count = slice(spans, offset, bytes, parts);
   p.bytes = bytes;
@@ -140,14 +147,13 @@ Turn execute_push(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
 
 Turn execute_read(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList& spans) {
   auto& q = qp.requester;
-  const std::uint32_t mtu = qp.mtu();
-  const std::uint64_t offset = std::uint64_t{q.emit_packets} * mtu;
+  const std::uint64_t offset = std::uint64_t{q.emit_packets} << qp.mtu_shift;
   const std::uint64_t left = core.wqe.total_bytes - offset;
   RequestPacket p = packet_of_wqe(core, qp);
   // A part is a READ of its own, as a retried READ resumes in the middle.
   p.address += offset;
   p.length = left < kDirectPartBytes ? left : kDirectPartBytes;
-  p.psn_count = packets_of(p.length, mtu);
+  p.psn_count = packets_of(p.length, qp.mtu_shift);
   const Reply reply = respond(core, peer, p);
   const Turn turn = take_reply(core, qp, reply);
   if (turn != Turn::part) return turn;
@@ -160,7 +166,7 @@ Turn execute_read(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
 Turn execute_atomic_wqe(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList& spans) {
   RequestPacket p = packet_of_wqe(core, qp);
   p.atomic_opcode = core.wqe.opcode;
-  p.atomic = core.wqe.atomic;
+  p.atomic = &core.wqe.atomic;
   const Reply reply = respond(core, peer, p);
   const Turn turn = take_reply(core, qp, reply);
   if (turn != Turn::part) return turn;
@@ -185,19 +191,77 @@ Turn execute_wqe(NicCore& core, QueuePair& qp) {
   return execute_push(core, qp, *peer, spans);
 }
 
+/// The commonest WQE, a small WRITE of one piece in one block, with everything in order, without the
+/// general path's descriptions. It has the same checks and effects; whatever is not plainly in order is
+/// left, untouched, to the general path, which knows what to say about it.
+bool write_at_once(NicCore& core, QueuePair& qp) {
+  const unsigned char* block = qp.block(qp.next);
+  wire::ControlSegment control;
+  wire::RemoteAddressSegment remote;
+  wire::DataSegment data;
+  std::memcpy(&control, block, sizeof control);
+  std::memcpy(&remote, block + 16, sizeof remote);
+  std::memcpy(&data, block + 32, sizeof data);
+  const std::uint32_t segments = control.segments();
+  if (control.opcode() != wire::WqeOpcode::rdma_write || control.qpn() != qp.number || segments < 3 || segments > 4)
+    return false;
+  QueuePair* peer = find_peer(core, qp);
+  auto& q = qp.requester;
+  if (!peer || q.emit_packets != 0 || peer->responder.open || peer->responder.expected_psn != q.next_psn ||
+      !peer->established || !(peer->context.access & kAccessRemoteWrite))
+    return false;
+
+  const unsigned char* from = block + 36;
+  const std::uint32_t count = data.byte_count.get();
+  const std::uint32_t bytes = count & ~wire::kInlineFlag;
+  if (bytes == 0 || bytes > qp.mtu()) return false;
+  if (count & wire::kInlineFlag) {
+    if (bytes > segments * wire::kSegmentBytes - 36) return false;
+  } else {
+    unsigned char* local;
+    if (segments != 3 || core.resolve(data.lkey.get(), qp.attributes.pd, data.address.get(), bytes, 0, &local) !=
+                             KeyFault::none)
+      return false;
+    from = local;
+  }
+  unsigned char* to;
+  if (core.resolve(remote.rkey.get(), peer->attributes.pd, remote.address.get(), bytes, kAccessRemoteWrite, &to) !=
+      KeyFault::none)
+    return false;
+
+  move_payload(to, from, bytes);
+  q.next_psn = (q.next_psn + 1) & wire::kPsnMask;
+  auto& r = peer->responder;
+  r.expected_psn = q.next_psn;
+  r.message_count = (r.message_count + 1) & wire::kPsnMask;
+  r.nak_sent = false;
+  q.deadline = 0;
+  q.retries_left = qp.context.retry_count;
+  q.rnr_retries_left = qp.context.rnr_retry;
+  ++core.counters.wqes;
+  complete_send(core, qp, qp.next, 1, wire::WqeOpcode::rdma_write, control.signalled(), 0);
+  ++qp.next;
+  return true;
+}
+
 }  // namespace
 
 std::size_t run_direct(NicCore& core, QueuePair& qp) {
   std::size_t done = 0;
+  for (unsigned ahead = 1; ahead < kPrefetchBlocks; ++ahead) prefetch(qp, qp.next + ahead);
   while (done < kTurnBudget && qp.next < qp.producer) {
     const std::uint64_t deadline = qp.requester.deadline;
     if (deadline != 0 && core.now < deadline) {
       if (deadline != ~0ull) core.arm_timer(deadline);
       break;
     }
+    prefetch(qp, qp.next + kPrefetchBlocks);
+    if (write_at_once(core, qp)) {
+      ++done;
+      if (!qp.can_send()) break;
+      continue;
+    }
     fetch_wqe(core, qp, qp.next);
-    // The next blocks are on their way while this one executes.
-    for (unsigned ahead = 2; ahead <= 4; ++ahead) __builtin_prefetch(qp.block(qp.next + ahead));
     const Turn turn = execute_wqe(core, qp);
     if (turn == Turn::wait) break;
     ++done;

@@ -28,7 +28,7 @@ struct RequestPacket {
   std::uint32_t rkey = 0;
   std::uint64_t length = 0;     ///< of the whole message (RETH)
   Be32 immediate{};
-  AtomicOperands atomic{};
+  const AtomicOperands* atomic = nullptr;  ///< Verb::atomic only
   const FramePart* parts = nullptr;
   std::uint32_t part_count = 0;
   std::uint32_t bytes = 0;  ///< payload in this packet
@@ -52,9 +52,10 @@ struct Reply {
   std::uint64_t original = 0;
 };
 
-/// Packets that a message of `bytes` takes at a path MTU.
-inline std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
-  return bytes == 0 ? 1u : static_cast<std::uint32_t>((bytes + mtu - 1) / mtu);
+/// Packets that a message of `bytes` takes. \param mtu_shift log2 of the path MTU (a division costs as
+/// much as all the rest of a small write's bookkeeping)
+inline std::uint32_t packets_of(std::uint64_t bytes, unsigned mtu_shift) {
+  return bytes == 0 ? 1u : static_cast<std::uint32_t>((bytes + (1ull << mtu_shift) - 1) >> mtu_shift);
 }
 
 }  // namespace belfry::softnic

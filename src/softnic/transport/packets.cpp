@@ -103,7 +103,7 @@ bool start_next(NicCore& core, QueuePair& qp) {
   s.response_needed = needs_response(w.opcode);
   s.bytes = w.total_bytes;
   s.first_psn = q.next_psn;
-  s.psn_count = w.opcode == wire::WqeOpcode::nop ? 0 : is_atomic(w.opcode) ? 1 : packets_of(w.total_bytes, qp.mtu());
+  s.psn_count = w.opcode == wire::WqeOpcode::nop ? 0 : is_atomic(w.opcode) ? 1 : packets_of(w.total_bytes, qp.mtu_shift);
   q.next_psn = add_psn(q.next_psn, s.psn_count);
   q.reads_outstanding += s.response_needed ? 1 : 0;
   qp.next += w.blocks;
@@ -126,7 +126,7 @@ RequestPacket next_packet(const NicCore& core, const QueuePair& qp, const Starte
   if (is_atomic(s.opcode)) {
     p.verb = Verb::atomic;
     p.atomic_opcode = s.opcode;
-    p.atomic = w.atomic;
+    p.atomic = &w.atomic;
     p.psn = s.first_psn;
     return p;
   }

@@ -103,8 +103,9 @@ void handle_request(NicCore& core, QueuePair& qp, DecodedPacket& packet) {
   if (!qp.can_receive()) return;
   RequestPacket& p = packet.request;
   p.parts = &packet.payload;
+  p.atomic = &packet.atomic;
   p.part_count = p.bytes != 0 ? 1 : 0;
-  if (p.verb == Verb::read) p.psn_count = packets_of(p.length, qp.mtu());
+  if (p.verb == Verb::read) p.psn_count = packets_of(p.length, qp.mtu_shift);
   if (!well_formed(qp, p)) {
     report(qp, AsyncEvent::qp_request_error);
     enter_error(core, qp, wire::Syndrome::local_access);

@@ -190,14 +190,14 @@ Reply respond_read(NicCore& core, QueuePair& qp, const RequestPacket& p, bool ag
 
 Reply respond_atomic(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   if (!(qp.context.access & kAccessRemoteAtomic)) return refuse(core, qp, wire::NakCode::remote_access);
-  if (p.address % p.atomic.bytes != 0) return refuse(core, qp, wire::NakCode::invalid_request);
+  if (p.address % p.atomic->bytes != 0) return refuse(core, qp, wire::NakCode::invalid_request);
   unsigned char* memory = nullptr;
-  if (core.resolve(p.rkey, qp.attributes.pd, p.address, p.atomic.bytes, kAccessRemoteAtomic, &memory) !=
+  if (core.resolve(p.rkey, qp.attributes.pd, p.address, p.atomic->bytes, kAccessRemoteAtomic, &memory) !=
           KeyFault::none ||
-      reinterpret_cast<std::uintptr_t>(memory) % p.atomic.bytes != 0)
+      reinterpret_cast<std::uintptr_t>(memory) % p.atomic->bytes != 0)
     return refuse(core, qp, wire::NakCode::remote_access);
   Reply r = of_kind(Reply::Kind::original);
-  r.original = execute_atomic(p.atomic_opcode, p.atomic, memory);
+  r.original = execute_atomic(p.atomic_opcode, *p.atomic, memory);
   auto& saved = qp.responder.atomics;
   saved.push_back({p.psn, r.original});
   if (saved.size() > std::max<std::size_t>(1, qp.context.responder_depth)) saved.pop_front();
