@@ -73,7 +73,8 @@ void close_context(FileState& file, int async_descriptor) {
   if (async_descriptor >= 0) ::syscall(SYS_close, async_descriptor);
 }
 
-int respond(FileState& file, const WriteCall& call, const mlx5_ib_alloc_ucontext_req_v2& request, int descriptor) {
+int respond(FileState& file, const WriteCall& call, const mlx5_ib_alloc_ucontext_req_v2& request,
+            int descriptor) {
   mlx5_ib_alloc_ucontext_resp driver = describe(file, request);
   driver.response_length = static_cast<std::uint32_t>(std::min(sizeof driver, call.driver_response.bytes));
   if (const int error = call.respond_driver_some(driver); error != 0) return error;
@@ -90,7 +91,8 @@ int get_context(FileState& file, const WriteCall& call) {
   mlx5_ib_alloc_ucontext_req_v2 request{};
   // Version 0 of the request has two words; version 2 ends with its flags or anywhere later.
   const std::size_t given = call.driver_request.bytes;
-  if (given != sizeof(mlx5_ib_alloc_ucontext_req) && given < offsetof(mlx5_ib_alloc_ucontext_req_v2, max_cqe_version)) {
+  if (given != sizeof(mlx5_ib_alloc_ucontext_req) &&
+      given < offsetof(mlx5_ib_alloc_ucontext_req_v2, max_cqe_version)) {
     return EINVAL;
   }
   if (const int error = call.read_driver(request, 0); error != 0) return error;
@@ -100,7 +102,8 @@ int get_context(FileState& file, const WriteCall& call) {
   int error = 0;
   if ((request.lib_caps & MLX5_LIB_CAP_DYN_UAR) == 0) error = allocate_static_registers(file, request);
   if (error == 0) {
-    auto channel = EventChannel::create(sizeof(ib_uverbs_async_event_desc), descriptor);
+    auto channel = EventChannel::create(EventChannel::Purpose::asynchronous,
+                                        sizeof(ib_uverbs_async_event_desc), descriptor);
     error = channel.error();
     if (channel) file.async_channel = *channel;
   }

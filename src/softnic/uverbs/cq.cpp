@@ -28,10 +28,12 @@ struct CqRequest {
 };
 
 int check(const mlx5_ib_create_cq& driver) {
-  if ((driver.flags & ~kKnownDriverFlags) != 0 || driver.reserved0 != 0 || driver.reserved1 != 0) return EINVAL;
+  if ((driver.flags & ~kKnownDriverFlags) != 0 || driver.reserved0 != 0 || driver.reserved1 != 0)
+    return EINVAL;
   if (driver.cqe_size != 64 && driver.cqe_size != 128) return EINVAL;
   // Neither padding nor compression of entries nor time stamps are among this device's capabilities.
-  constexpr std::uint32_t kAbsent = MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS;
+  constexpr std::uint32_t kAbsent =
+      MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS;
   return (driver.flags & kAbsent) != 0 || driver.cqe_comp_en != 0 ? EOPNOTSUPP : 0;
 }
 
@@ -66,7 +68,7 @@ int take_memory(FileState& file, CqObject& cq, UserAddress buffer, std::uint64_t
 int attach(FileState& file, const CqRequest& request, CqObject& cq) {
   if (request.vector >= kCompletionVectors) return EINVAL;
   if (request.channel >= 0) {
-    cq.completions = file.find_channel(request.channel);
+    cq.completions = file.find_channel(EventChannel::Purpose::completion, request.channel);
     if (!cq.completions) return EBADF;
   }
   cq.events = file.async_channel;
@@ -76,7 +78,8 @@ int attach(FileState& file, const CqRequest& request, CqObject& cq) {
 
 int make_cq(FileState& file, const WriteCall& call, const CqRequest& request, CqObject& cq) {
   mlx5_ib_create_cq driver{};
-  if (const int error = call.read_driver(driver, offsetof(mlx5_ib_create_cq, flags)); error != 0) return error;
+  if (const int error = call.read_driver(driver, offsetof(mlx5_ib_create_cq, flags)); error != 0)
+    return error;
   if (const int error = check(driver); error != 0) return error;
   if ((request.flags & ~std::uint32_t{IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN}) != 0) return EOPNOTSUPP;
 
@@ -85,7 +88,8 @@ int make_cq(FileState& file, const WriteCall& call, const CqRequest& request, Cq
   if (const int error = attach(file, request, cq); error != 0) return error;
   if (const int error = choose_uar(file, driver, attributes.uar); error != 0) return error;
   const std::uint64_t bytes = std::uint64_t{driver.cqe_size} << attributes.log_entries;
-  if (const int error = take_memory(file, cq, driver.buf_addr, bytes, driver.db_addr); error != 0) return error;
+  if (const int error = take_memory(file, cq, driver.buf_addr, bytes, driver.db_addr); error != 0)
+    return error;
 
   attributes.device = file.device;
   attributes.buffer = reinterpret_cast<void*>(driver.buf_addr);
@@ -147,7 +151,8 @@ int create_comp_channel(FileState& file, const WriteCall& call) {
   ib_uverbs_create_comp_channel request{};
   if (const int error = call.read(request); error != 0) return error;
   int descriptor = -1;
-  auto channel = EventChannel::create(sizeof(ib_uverbs_comp_event_desc), descriptor);
+  auto channel =
+      EventChannel::create(EventChannel::Purpose::completion, sizeof(ib_uverbs_comp_event_desc), descriptor);
   if (!channel) return channel.error();
   ib_uverbs_create_comp_channel_resp response{};
   response.fd = static_cast<std::uint32_t>(descriptor);
@@ -175,7 +180,8 @@ int create_cq_extended(FileState& file, const WriteCall& call) {
   ib_uverbs_ex_create_cq request{};
   if (const int error = call.read(request); error != 0) return error;
   if (request.comp_mask != 0 || request.reserved != 0) return EINVAL;
-  const CqRequest wanted{request.user_handle, request.cqe, request.comp_vector, request.comp_channel, request.flags};
+  const CqRequest wanted{request.user_handle, request.cqe, request.comp_vector, request.comp_channel,
+                         request.flags};
   return create(file, call, wanted, [&call](const CqObject& cq) {
     ib_uverbs_ex_create_cq_resp response{};
     response.base.cq_handle = cq.handle();

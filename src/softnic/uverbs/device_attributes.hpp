@@ -17,6 +17,8 @@ inline constexpr std::uint64_t kFirmwareMajor = 28;
 inline constexpr std::uint64_t kFirmwareMinor = 39;
 inline constexpr std::uint64_t kFirmwareSub = 1002;
 
+inline constexpr char kAdapterBoard[] = "BELFRY_SOFTNIC";  ///< the board id that sysfs shows too
+
 inline constexpr std::uint32_t kMaxSendWqeBytes = 1024;
 inline constexpr std::uint32_t kMaxReceiveWqeBytes = 512;
 /// The mlx5 driver counts entries of a send request from 512 B at most: control and remote address
@@ -24,16 +26,21 @@ inline constexpr std::uint32_t kMaxReceiveWqeBytes = 512;
 inline constexpr std::uint32_t kMaxSge = 30;
 inline constexpr std::uint32_t kMaxReceiveSge = kMaxReceiveWqeBytes / wire::kSegmentBytes;
 inline constexpr std::uint32_t kBlueFlameBytes = 512;  ///< one register, both halves
-inline constexpr std::uint32_t kPkeys = 1;
-inline constexpr std::uint8_t kLocalAckDelay = 16;  ///< 4.096 us << n
+inline constexpr std::uint8_t kLocalAckDelay = 16;     ///< 4.096 us << n
 
 /// floor(log2(value)), which is how capabilities state limits.
-constexpr unsigned log_of(std::uint64_t value) { return value == 0 ? 0 : static_cast<unsigned>(std::bit_width(value)) - 1; }
+constexpr unsigned log_of(std::uint64_t value) {
+  return value == 0 ? 0 : static_cast<unsigned>(std::bit_width(value)) - 1;
+}
 
 /// Work requests that a queue holds at most.
 constexpr std::uint32_t max_queue_entries(const Limits& limits) {
-  return limits.send_queue_blocks < limits.receive_entries ? limits.send_queue_blocks : limits.receive_entries;
+  return limits.send_queue_blocks < limits.receive_entries ? limits.send_queue_blocks
+                                                           : limits.receive_entries;
 }
+
+/// Entries of the partition key table; the first is the default key, the others are empty.
+constexpr std::uint16_t pkey_count(LinkLayer link) { return link == LinkLayer::ethernet ? 1 : 128; }
 
 /// enum ibv_mtu of a path MTU in bytes: 256 is 1, 4096 is 5.
 constexpr std::uint8_t mtu_code(unsigned bytes) { return static_cast<std::uint8_t>(log_of(bytes) - 7); }

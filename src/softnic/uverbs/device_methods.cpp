@@ -41,7 +41,8 @@ int query_gid_table(FileState& file, IoctlCall& call) {
   std::uint64_t flags = 0;
   std::uint64_t entry_bytes = 0;
   if (const int error = call.read_number(UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, flags); error != 0) return error;
-  if (const int error = call.read_number(UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, entry_bytes); error != 0) return error;
+  if (const int error = call.read_number(UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, entry_bytes); error != 0)
+    return error;
   const std::size_t room = call.size(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
   if (flags != 0 || entry_bytes == 0 || room % entry_bytes != 0) return EINVAL;
 
@@ -55,7 +56,8 @@ int query_gid_table(FileState& file, IoctlCall& call) {
     std::memcpy(table.data() + count * entry_bytes, &entry, std::min<std::size_t>(sizeof entry, entry_bytes));
     ++count;
   }
-  if (const int error = call.write_bytes(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, table.data(), table.size());
+  if (const int error =
+          call.write_bytes(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, table.data(), table.size());
       error != 0) {
     return error;
   }
@@ -74,7 +76,8 @@ int query_gid_entry(FileState& file, IoctlCall& call) {
   std::uint64_t index = 0;
   std::uint64_t flags = 0;
   if (const int error = call.read_number(UVERBS_ATTR_QUERY_GID_ENTRY_PORT, port); error != 0) return error;
-  if (const int error = call.read_number(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, index); error != 0) return error;
+  if (const int error = call.read_number(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, index); error != 0)
+    return error;
   if (const int error = call.read_number(UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, flags); error != 0) return error;
   if (flags != 0 || port != kPort || index >= file.identity.gids.size()) return EINVAL;
   if (empty(file.identity.gids[index])) return ENODATA;
@@ -135,9 +138,11 @@ constexpr std::array kAsyncEventAttributes{descriptor_attribute(UVERBS_ATTR_ASYN
 /// own, so this one carries none.
 int alloc_async_event(FileState& file, IoctlCall& call) {
   int descriptor = -1;
-  auto channel = EventChannel::create(sizeof(ib_uverbs_async_event_desc), descriptor);
+  auto channel = EventChannel::create(EventChannel::Purpose::asynchronous, sizeof(ib_uverbs_async_event_desc),
+                                      descriptor);
   if (!channel) return channel.error();
-  const int error = call.answer_handle(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, static_cast<std::uint32_t>(descriptor));
+  const int error =
+      call.answer_handle(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, static_cast<std::uint32_t>(descriptor));
   if (error != 0) {
     ::syscall(SYS_close, descriptor);
     return error;
@@ -155,7 +160,8 @@ std::span<const IoctlMethod> device_methods() {
       IoctlMethod{UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, kMlx5PortAttributes, query_mlx5_port},
       IoctlMethod{UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, kQueryMrAttributes, query_mr},
       IoctlMethod{UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, kDmabufAttributes, reg_dmabuf_mr},
-      IoctlMethod{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, kAsyncEventAttributes, alloc_async_event},
+      IoctlMethod{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, kAsyncEventAttributes,
+                  alloc_async_event},
   };
   return kMethods;
 }

@@ -31,7 +31,8 @@ std::uint64_t inode_of(int descriptor) {
 
 }  // namespace
 
-Result<std::shared_ptr<EventChannel>> EventChannel::create(std::size_t record_bytes, int& application) {
+Result<std::shared_ptr<EventChannel>> EventChannel::create(Purpose purpose, std::size_t record_bytes,
+                                                           int& application) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return Errno{errno};
   const long copy = ::syscall(SYS_fcntl, ends[1], F_DUPFD_CLOEXEC, 0);
@@ -42,11 +43,14 @@ Result<std::shared_ptr<EventChannel>> EventChannel::create(std::size_t record_by
     return Errno{error};
   }
   application = ends[1];
-  return std::shared_ptr<EventChannel>(new EventChannel(record_bytes, ends[1], ends[0], static_cast<int>(copy)));
+  return std::shared_ptr<EventChannel>(
+      new EventChannel(purpose, record_bytes, ends[1], ends[0], static_cast<int>(copy)));
 }
 
-EventChannel::EventChannel(std::size_t record_bytes, int application, int own_end, int copy_of_application)
-    : record_bytes_(record_bytes),
+EventChannel::EventChannel(Purpose purpose, std::size_t record_bytes, int application, int own_end,
+                           int copy_of_application)
+    : purpose_(purpose),
+      record_bytes_(record_bytes),
       application_(application),
       writer_(own_end),
       reader_(copy_of_application),

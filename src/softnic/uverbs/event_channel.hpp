@@ -22,10 +22,13 @@ class EventChannel {
  public:
   static constexpr std::size_t kMaxRecordBytes = 80;
 
+  enum class Purpose : std::uint8_t { asynchronous, completion, devx };
+
   /// \param record_bytes of every record that this channel carries, at most kMaxRecordBytes
   /// \param[out] application the descriptor for the application, which closes it when it likes
   /// \return EMFILE or ENFILE: no descriptors left
-  static Result<std::shared_ptr<EventChannel>> create(std::size_t record_bytes, int& application);
+  static Result<std::shared_ptr<EventChannel>> create(Purpose purpose, std::size_t record_bytes,
+                                                      int& application);
 
   ~EventChannel();
   EventChannel(const EventChannel&) = delete;
@@ -40,6 +43,9 @@ class EventChannel {
   /// \return how many it has read since the source's first post or last withdrawal
   std::uint32_t withdraw(const void* source);
 
+  Purpose purpose() const { return purpose_; }
+  std::size_t record_bytes() const { return record_bytes_; }
+
   /// Whether `descriptor` is the application's end of this channel.
   bool is(int descriptor) const;
 
@@ -53,13 +59,15 @@ class EventChannel {
     Record record;
   };
 
-  EventChannel(std::size_t record_bytes, int application, int own_end, int copy_of_application);
+  EventChannel(Purpose purpose, std::size_t record_bytes, int application, int own_end,
+               int copy_of_application);
   bool send(const Event& event);
   void flush();
   void forget_read();
   void start_pump();
   void pump();
 
+  const Purpose purpose_;
   const std::size_t record_bytes_;
   const int application_;  ///< a number that may have been closed or reused since
   const int writer_;

@@ -17,9 +17,9 @@ FileState::~FileState() {
   for (const StaticUar& uar : static_uars) detach_page(uar);
 }
 
-std::shared_ptr<EventChannel> FileState::find_channel(int descriptor) const {
+std::shared_ptr<EventChannel> FileState::find_channel(EventChannel::Purpose purpose, int descriptor) const {
   for (const auto& channel : channels_) {
-    if (channel->is(descriptor)) return channel;
+    if (channel->purpose() == purpose && channel->is(descriptor)) return channel;
   }
   return nullptr;
 }
@@ -40,9 +40,10 @@ Result<StaticUar> FileState::attach_page(Result<UarPages::Page> page) {
   return StaticUar{*page, *uar};
 }
 
-void FileState::detach_page(const StaticUar& uar) {
-  nic.detach_uar(uar.uar);
+int FileState::detach_page(const StaticUar& uar) {
+  if (const int error = nic.detach_uar(uar.uar); error != 0) return error;
   pages.free(uar.page);
+  return 0;
 }
 
 Result<std::shared_ptr<UverbsFile>> UverbsFile::open(Nic& nic, unsigned device) {

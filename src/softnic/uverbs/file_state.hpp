@@ -34,13 +34,14 @@ class FileState {
 
   const Limits& limits() const { return nic.config().limits; }
 
-  /// The completion or DEVX channel that `descriptor` reads from, null if it is none of this file's.
-  std::shared_ptr<EventChannel> find_channel(int descriptor) const;
+  /// The channel that `descriptor` reads from, null if it is none of this file's for that purpose.
+  std::shared_ptr<EventChannel> find_channel(EventChannel::Purpose purpose, int descriptor) const;
   void keep_channel(std::shared_ptr<EventChannel> channel);
 
   /// Gives the NIC a new page of registers.
   Result<StaticUar> attach_page(Result<UarPages::Page> page);
-  void detach_page(const StaticUar& uar);
+  /// \return EBUSY: queues still name it, and it stays
+  int detach_page(const StaticUar& uar);
 
   Nic& nic;
   const unsigned device;

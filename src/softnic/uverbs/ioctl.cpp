@@ -25,8 +25,8 @@ const IoctlMethod* find_method(const ib_uverbs_ioctl_hdr& header) {
 }
 
 const AttributeSpec* find_spec(const IoctlMethod& method, std::uint16_t id) {
-  const auto found =
-      std::find_if(method.attributes.begin(), method.attributes.end(), [id](const auto& s) { return s.id == id; });
+  const auto found = std::find_if(method.attributes.begin(), method.attributes.end(),
+                                  [id](const auto& s) { return s.id == id; });
   return found == method.attributes.end() ? nullptr : &*found;
 }
 
@@ -46,7 +46,8 @@ int run_ioctl(FileState& file, UserAddress argument) {
   if (method == nullptr) return EPROTONOSUPPORT;
 
   IoctlCall call;
-  if (const int error = call.parse(argument + sizeof header, header.num_attrs, *method); error != 0) return error;
+  if (const int error = call.parse(argument + sizeof header, header.num_attrs, *method); error != 0)
+    return error;
   const std::lock_guard lock(file.mutex);
   return file.has_context ? method->handler(file, call) : EINVAL;
 }
@@ -62,7 +63,7 @@ int IoctlCall::parse(UserAddress attributes, std::size_t count, const IoctlMetho
       continue;
     }
     if (has(attribute.attr_id)) return EINVAL;
-    if (const int error = add(*spec, address); error != 0) return error;
+    if (const int error = add(*spec, address, attribute); error != 0) return error;
   }
   for (const AttributeSpec& spec : method.attributes) {
     if (spec.mandatory && !has(spec.id)) return EINVAL;
@@ -70,9 +71,7 @@ int IoctlCall::parse(UserAddress attributes, std::size_t count, const IoctlMetho
   return 0;
 }
 
-int IoctlCall::add(const AttributeSpec& spec, UserAddress address) {
-  ib_uverbs_attr attribute{};
-  if (const int error = copy_in(&attribute, address, sizeof attribute); error != 0) return error;
+int IoctlCall::add(const AttributeSpec& spec, UserAddress address, const ib_uverbs_attr& attribute) {
   if (attribute.attr_data.reserved != 0) return EINVAL;
   switch (spec.kind) {
     case AttributeKind::in:
@@ -91,7 +90,8 @@ int IoctlCall::add(const AttributeSpec& spec, UserAddress address) {
 }
 
 const IoctlCall::Attribute* IoctlCall::find(std::uint16_t id) const {
-  const auto found = std::find_if(attributes_.begin(), attributes_.end(), [id](const auto& a) { return a.spec->id == id; });
+  const auto found =
+      std::find_if(attributes_.begin(), attributes_.end(), [id](const auto& a) { return a.spec->id == id; });
   return found == attributes_.end() ? nullptr : &*found;
 }
 
@@ -125,7 +125,8 @@ int IoctlCall::write_bytes(std::uint16_t id, const void* from, std::size_t bytes
   const std::size_t some = std::min<std::size_t>(bytes, attribute->bytes);
   if (const int error = copy_out(attribute->data, from, some); error != 0) return error;
   if (attribute->bytes > some) {
-    if (const int error = clear_out(attribute->data + some, attribute->bytes - some); error != 0) return error;
+    if (const int error = clear_out(attribute->data + some, attribute->bytes - some); error != 0)
+      return error;
   }
   std::uint16_t flags = 0;
   const UserAddress flags_address = attribute->address + offsetof(ib_uverbs_attr, flags);

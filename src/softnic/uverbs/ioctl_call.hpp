@@ -4,6 +4,8 @@
 /// knows, and the framing checks them before the handler runs. Formats: <rdma/rdma_user_ioctl_cmds.h>;
 /// the rules are those of Linux' drivers/infiniband/core/uverbs_ioctl.c.
 
+#include <rdma/rdma_user_ioctl_cmds.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -101,7 +103,7 @@ class IoctlCall {
     std::uint16_t bytes;
   };
   const Attribute* find(std::uint16_t id) const;
-  int add(const AttributeSpec& spec, UserAddress address);
+  int add(const AttributeSpec& spec, UserAddress address, const ib_uverbs_attr& attribute);
 
   std::vector<Attribute> attributes_;
 };

@@ -9,11 +9,11 @@
 namespace belfry::softnic {
 namespace {
 
-constexpr std::uint32_t kWrites =
-    IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_MW_BIND;
+constexpr std::uint32_t kWrites = IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_REMOTE_WRITE |
+                                  IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_MW_BIND;
 constexpr std::uint32_t kKnown = ((IB_UVERBS_ACCESS_HUGETLB << 1) - 1) | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
-constexpr std::uint32_t kNicRights = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic |
-                                     kAccessRelaxedOrdering;
+constexpr std::uint32_t kNicRights =
+    kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic | kAccessRelaxedOrdering;
 
 // enum ib_mr_rereg_flags
 constexpr std::uint32_t kChangeTranslation = 1u << 0;

@@ -65,7 +65,9 @@ class ObjectTable {
   /// Releases an object and takes it out of the table.
   /// \return ENOENT: no such handle; EINVAL: of another type; EBUSY: in use, or what release() says
   Result<std::unique_ptr<Object>> remove(FileState& file, ObjectType type, std::uint32_t handle);
-  int destroy(FileState& file, ObjectType type, std::uint32_t handle) { return remove(file, type, handle).error(); }
+  int destroy(FileState& file, ObjectType type, std::uint32_t handle) {
+    return remove(file, type, handle).error();
+  }
 
   /// Releases and deletes everything, users before what they use.
   void destroy_all(FileState& file);

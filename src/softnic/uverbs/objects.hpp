@@ -45,8 +45,8 @@ class CqObject final : public Object, public EventSink {
 
   std::uint32_t number = 0;
   std::uint64_t user_handle = 0;
-  std::uint32_t entries = 0;      ///< as the application counts them: one less than there are
-  std::uint32_t entry_bytes = 0;  ///< 64 or 128
+  std::uint32_t entries = 0;                  ///< as the application counts them: one less than there are
+  std::uint32_t entry_bytes = 0;              ///< 64 or 128
   std::shared_ptr<EventChannel> completions;  ///< may be null
   std::shared_ptr<EventChannel> events;
   LockedPages locked;
@@ -93,10 +93,7 @@ class UarObject final : public Object {
  public:
   static constexpr ObjectType kType = ObjectType::uar;
   explicit UarObject(const StaticUar& page_of_registers) : Object(kType), uar(page_of_registers) {}
-  int release(FileState& file) override {
-    file.detach_page(uar);
-    return 0;
-  }
+  int release(FileState& file) override { return file.detach_page(uar); }
 
   const StaticUar uar;
 };

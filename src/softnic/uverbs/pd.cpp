@@ -67,7 +67,8 @@ int create_ah(FileState& file, const WriteCall& call) {
   if (ethernet && call.driver_response.bytes != 0) {
     const Gid& gid = ah.path.dgid;
     if (gid[0] == 0xfe && gid[1] == 0x80) {
-      const std::uint8_t mac[6] = {static_cast<std::uint8_t>(gid[8] ^ 2), gid[9], gid[10], gid[13], gid[14], gid[15]};
+      const std::uint8_t mac[6] = {
+          static_cast<std::uint8_t>(gid[8] ^ 2), gid[9], gid[10], gid[13], gid[14], gid[15]};
       std::memcpy(driver.dmac, mac, sizeof mac);
     }
     driver.response_length = offsetof(mlx5_ib_create_ah_resp, reserved);

@@ -74,19 +74,23 @@ int check_capacity(const FileState& file, const QpCapacity& capacity) {
 
 /// Lays the two queues out in the application's buffer: the receive queue first.
 int lay_out(FileState& file, const mlx5_ib_create_qp& driver, QpObject& qp, QpAttributes& attributes) {
-  if (driver.sq_wqe_count > file.limits().send_queue_blocks || driver.rq_wqe_count > file.limits().receive_entries) {
+  if (driver.sq_wqe_count > file.limits().send_queue_blocks ||
+      driver.rq_wqe_count > file.limits().receive_entries) {
     return EINVAL;
   }
-  if (driver.rq_wqe_count != 0 && (driver.rq_wqe_shift < 4 || driver.rq_wqe_shift > kMaxReceiveShift)) return EINVAL;
+  if (driver.rq_wqe_count != 0 && (driver.rq_wqe_shift < 4 || driver.rq_wqe_shift > kMaxReceiveShift))
+    return EINVAL;
   const std::uint64_t receive_bytes =
       driver.rq_wqe_count == 0 ? 0 : std::uint64_t{driver.rq_wqe_count} << driver.rq_wqe_shift;
   const std::uint64_t bytes = receive_bytes + std::uint64_t{driver.sq_wqe_count} * wire::kBlockBytes;
   if (bytes != 0) {
     if (const int error = check_pinnable(driver.buf_addr, bytes, true); error != 0) return error;
-    if (const int error = qp.locked.lock(driver.buf_addr, bytes, file.enforce_memlock); error != 0) return error;
+    if (const int error = qp.locked.lock(driver.buf_addr, bytes, file.enforce_memlock); error != 0)
+      return error;
   }
   if (driver.db_addr % sizeof(wire::QpDoorbellRecord) != 0) return EINVAL;
-  if (const int error = check_pinnable(driver.db_addr, sizeof(wire::QpDoorbellRecord), true); error != 0) return error;
+  if (const int error = check_pinnable(driver.db_addr, sizeof(wire::QpDoorbellRecord), true); error != 0)
+    return error;
 
   attributes.send_queue = reinterpret_cast<void*>(driver.buf_addr + receive_bytes);
   attributes.send_blocks = driver.sq_wqe_count;
@@ -99,7 +103,8 @@ int lay_out(FileState& file, const mlx5_ib_create_qp& driver, QpObject& qp, QpAt
 
 /// The page that the QP rings: the one it names, or one of the context's, dealt out in turn. The
 /// context's first register is left to whoever finds no other.
-int choose_uar(FileState& file, const mlx5_ib_create_qp& driver, std::uint32_t& uar, std::uint32_t& register_index) {
+int choose_uar(FileState& file, const mlx5_ib_create_qp& driver, std::uint32_t& uar,
+               std::uint32_t& register_index) {
   if ((driver.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) != 0) {
     uar = driver.bfreg_index;
     register_index = kNoRegister;
@@ -202,13 +207,15 @@ void QpObject::async(AsyncEvent event, std::uint32_t) {
 int create_qp(FileState& file, const WriteCall& call) {
   ib_uverbs_create_qp request{};
   if (const int error = call.read(request); error != 0) return error;
-  return create(file, call, common_part(request), [&call](const QpObject& qp) { return call.respond(describe(qp)); });
+  return create(file, call, common_part(request),
+                [&call](const QpObject& qp) { return call.respond(describe(qp)); });
 }
 
 int create_qp_extended(FileState& file, const WriteCall& call) {
   ib_uverbs_ex_create_qp request{};
   if (const int error = call.read(request); error != 0) return error;
-  if ((request.comp_mask & ~std::uint32_t{IB_UVERBS_CREATE_QP_SUP_COMP_MASK}) != 0 || request.reserved != 0) return EINVAL;
+  if ((request.comp_mask & ~std::uint32_t{IB_UVERBS_CREATE_QP_SUP_COMP_MASK}) != 0 || request.reserved != 0)
+    return EINVAL;
   if ((request.create_flags & ~kKnownCreateFlags) != 0) return EINVAL;
   if (request.comp_mask != 0 || request.create_flags != 0) return EOPNOTSUPP;
   return create(file, call, common_part(request), [&call](const QpObject& qp) {

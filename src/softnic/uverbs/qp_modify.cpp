@@ -61,7 +61,7 @@ bool values_valid(const FileState& file, const ib_uverbs_modify_qp& r) {
   const auto has = [&r](std::uint32_t bit) { return (r.attr_mask & bit) != 0; };
   const std::uint32_t depth = file.limits().read_atomic_depth;
   if (has(kQpPort) && r.port_num != kPort) return false;
-  if (has(kQpPkeyIndex) && r.pkey_index >= kPkeys) return false;
+  if (has(kQpPkeyIndex) && r.pkey_index >= pkey_count(file.identity.link)) return false;
   if (has(kQpPath) && !path_valid(file, r.dest)) return false;
   // On the way to RTR the path's port is the QP's, whatever the request says.
   const bool to_rtr = has(kQpState) && r.qp_state == static_cast<std::uint8_t>(QpState::rtr);
@@ -100,7 +100,8 @@ int modify(FileState& file, const ib_uverbs_modify_qp& request) {
   if (qp == nullptr) return EINVAL;
   const bool has_state = (request.attr_mask & kQpState) != 0;
   const bool has_current = (request.attr_mask & kQpCurrentState) != 0;
-  if ((has_state && request.qp_state > kMaxState) || (has_current && request.cur_qp_state > kMaxState)) return EINVAL;
+  if ((has_state && request.qp_state > kMaxState) || (has_current && request.cur_qp_state > kMaxState))
+    return EINVAL;
   const Result<QpSnapshot> now = file.nic.query_qp(qp->number);
   if (!now) return now.error();
   const QpState from = has_current ? static_cast<QpState>(request.cur_qp_state) : now->state;

@@ -20,14 +20,15 @@ constexpr std::array kTransitions{
     Transition{QpState::init, QpState::rtr,
                kQpPath | kQpPathMtu | kQpDestination | kQpReceivePsn | kQpResponderDepth | kQpMinRnrTimer,
                kQpAlternatePath | kQpAccess | kQpPkeyIndex},
-    Transition{QpState::rtr, QpState::rts, kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpSendPsn | kQpInitiatorDepth,
+    Transition{QpState::rtr, QpState::rts,
+               kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpSendPsn | kQpInitiatorDepth,
                kQpCurrentState | kQpAccess | kQpMinRnrTimer | kPathChoice},
     Transition{QpState::rts, QpState::rts, 0, kQpCurrentState | kQpAccess | kQpMinRnrTimer | kPathChoice},
     Transition{QpState::rts, QpState::sqd, 0, kQpNotifyWhenDrained},
     Transition{QpState::sqd, QpState::rts, 0, kQpCurrentState | kQpAccess | kQpMinRnrTimer | kPathChoice},
     Transition{QpState::sqd, QpState::sqd, 0,
-               kQpPort | kQpPath | kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpInitiatorDepth | kQpResponderDepth |
-                   kQpAccess | kQpPkeyIndex | kQpMinRnrTimer | kPathChoice},
+               kQpPort | kQpPath | kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpInitiatorDepth |
+                   kQpResponderDepth | kQpAccess | kQpPkeyIndex | kQpMinRnrTimer | kPathChoice},
     Transition{QpState::sqe, QpState::rts, 0, 0},
 };
 

@@ -52,7 +52,7 @@ ib_uverbs_query_device_resp describe(const FileState& file) {
   r.max_qp_init_rd_atom = limits.read_atomic_depth;
   r.atomic_cap = kAtomicHca;
   r.max_ah = std::numeric_limits<std::int32_t>::max();
-  r.max_pkeys = kPkeys;
+  r.max_pkeys = pkey_count(file.identity.link);
   r.local_ca_ack_delay = kLocalAckDelay;
   r.phys_port_cnt = 1;
   return r;
@@ -61,11 +61,12 @@ ib_uverbs_query_device_resp describe(const FileState& file) {
 ib_uverbs_query_port_resp describe_port(const FileState& file) {
   const bool ethernet = file.identity.link == LinkLayer::ethernet;
   ib_uverbs_query_port_resp r{};
-  r.port_cap_flags = ethernet ? IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_IP_BASED_GIDS
-                              : IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_SYS_IMAGE_GUID_SUP | IB_UVERBS_PCF_EXTENDED_SPEEDS_SUP;
+  r.port_cap_flags =
+      ethernet ? IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_IP_BASED_GIDS
+               : IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_SYS_IMAGE_GUID_SUP | IB_UVERBS_PCF_EXTENDED_SPEEDS_SUP;
   r.max_msg_sz = file.limits().max_message;
   r.gid_tbl_len = static_cast<std::uint32_t>(file.identity.gids.size());
-  r.pkey_tbl_len = kPkeys;
+  r.pkey_tbl_len = pkey_count(file.identity.link);
   r.lid = file.identity.lid;
   r.sm_lid = ethernet ? 0 : 1;
   r.state = kPortActive;

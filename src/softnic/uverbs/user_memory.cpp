@@ -75,7 +75,9 @@ struct Mapping {
 /// would change under the reading.
 class MapsReader {
  public:
-  MapsReader() : file_(static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0))) {}
+  MapsReader()
+      : file_(static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0))) {
+  }
   ~MapsReader() {
     if (file_ >= 0) ::syscall(SYS_close, file_);
   }
@@ -147,7 +149,8 @@ int copy_in(void* to, UserAddress from, std::size_t bytes) {
   const iovec remote{pointer_of(from), bytes};
   const ssize_t copied = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0);
   if (copied == static_cast<ssize_t>(bytes)) return 0;
-  if (copied < 0 && (errno == EPERM || errno == ENOSYS)) return copy_through_pipe(integer_of(to), from, bytes);
+  if (copied < 0 && (errno == EPERM || errno == ENOSYS))
+    return copy_through_pipe(integer_of(to), from, bytes);
   return EFAULT;
 }
 
@@ -157,7 +160,8 @@ int copy_out(UserAddress to, const void* from, std::size_t bytes) {
   const iovec remote{pointer_of(to), bytes};
   const ssize_t copied = ::process_vm_writev(::getpid(), &local, 1, &remote, 1, 0);
   if (copied == static_cast<ssize_t>(bytes)) return 0;
-  if (copied < 0 && (errno == EPERM || errno == ENOSYS)) return copy_through_pipe(to, integer_of(from), bytes);
+  if (copied < 0 && (errno == EPERM || errno == ENOSYS))
+    return copy_through_pipe(to, integer_of(from), bytes);
   return EFAULT;
 }
 
@@ -177,7 +181,8 @@ int check_cleared(UserAddress from, std::size_t bytes) {
   while (bytes > 0) {
     const std::size_t some = std::min(bytes, chunk.size());
     if (copy_in(chunk.data(), from, some) != 0) return EFAULT;
-    if (std::any_of(chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(some), [](char c) { return c != 0; })) {
+    if (std::any_of(chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(some),
+                    [](char c) { return c != 0; })) {
       return EOPNOTSUPP;
     }
     from += some;

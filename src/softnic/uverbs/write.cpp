@@ -38,8 +38,10 @@ constexpr std::size_t kExtendedCommands = IB_USER_VERBS_EX_CMD_MODIFY_CQ + 1;
 
 constexpr std::array<WriteCommand, kWriteCommands> write_commands() {
   std::array<WriteCommand, kWriteCommands> t{};
-  t[IB_USER_VERBS_CMD_GET_CONTEXT] = in_out_driver<ib_uverbs_get_context, ib_uverbs_get_context_resp>(get_context);
-  t[IB_USER_VERBS_CMD_QUERY_DEVICE] = in_out<ib_uverbs_query_device, ib_uverbs_query_device_resp>(query_device);
+  t[IB_USER_VERBS_CMD_GET_CONTEXT] =
+      in_out_driver<ib_uverbs_get_context, ib_uverbs_get_context_resp>(get_context);
+  t[IB_USER_VERBS_CMD_QUERY_DEVICE] =
+      in_out<ib_uverbs_query_device, ib_uverbs_query_device_resp>(query_device);
   t[IB_USER_VERBS_CMD_QUERY_PORT] = in_out<ib_uverbs_query_port, ib_uverbs_query_port_resp>(query_port);
   t[IB_USER_VERBS_CMD_ALLOC_PD] = in_out_driver<ib_uverbs_alloc_pd, ib_uverbs_alloc_pd_resp>(alloc_pd);
   t[IB_USER_VERBS_CMD_DEALLOC_PD] = in<ib_uverbs_dealloc_pd>(dealloc_pd);
@@ -67,7 +69,8 @@ constexpr std::array<WriteCommand, kExtendedCommands> extended_commands() {
                                           offsetof(ib_uverbs_ex_query_device_resp, odp_caps)};
   t[IB_USER_VERBS_EX_CMD_CREATE_CQ] = {create_cq_extended, sizeof(ib_uverbs_ex_create_cq),
                                        sizeof(ib_uverbs_ex_create_cq_resp)};
-  t[IB_USER_VERBS_EX_CMD_CREATE_QP] = {create_qp_extended, offsetof(ib_uverbs_ex_create_qp, rwq_ind_tbl_handle),
+  t[IB_USER_VERBS_EX_CMD_CREATE_QP] = {create_qp_extended,
+                                       offsetof(ib_uverbs_ex_create_qp, rwq_ind_tbl_handle),
                                        sizeof(ib_uverbs_ex_create_qp_resp)};
   t[IB_USER_VERBS_EX_CMD_MODIFY_QP] = {modify_qp_extended, offsetof(ib_uverbs_ex_modify_qp, rate_limit),
                                        sizeof(ib_uverbs_ex_modify_qp_resp)};
@@ -101,7 +104,8 @@ int run_plain(FileState& file, const ib_uverbs_cmd_hdr& header, UserAddress at, 
   call.request = {at + sizeof header, in_bytes - sizeof header};
   if (command.has_driver_part) {
     call.request.bytes = command.request_bytes;
-    call.driver_request = {at + sizeof header + command.request_bytes, bytes - sizeof header - command.request_bytes};
+    call.driver_request = {at + sizeof header + command.request_bytes,
+                           bytes - sizeof header - command.request_bytes};
   }
   if (command.has_response) {
     UserAddress response = 0;
@@ -148,7 +152,8 @@ int run_write(FileState& file, UserAddress at, std::size_t bytes) {
   ib_uverbs_cmd_hdr header{};
   if (bytes < sizeof header) return EINVAL;
   if (const int error = copy_in(&header, at, sizeof header); error != 0) return error;
-  if ((header.command & ~(IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_CMD_COMMAND_MASK)) != 0) return EINVAL;
+  if ((header.command & ~(IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_CMD_COMMAND_MASK)) != 0)
+    return EINVAL;
   return (header.command & IB_USER_VERBS_CMD_FLAG_EXTENDED) != 0 ? run_extended(file, header, at, bytes)
                                                                  : run_plain(file, header, at, bytes);
 }

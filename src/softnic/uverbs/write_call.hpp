@@ -51,7 +51,8 @@ class WriteCall {
   /// The driver's response, whole: EFAULT where there is less room, as for a kernel driver.
   template <class T>
   int respond_driver(const T& from) const {
-    return driver_response.bytes < sizeof from ? EFAULT : copy_out(driver_response.address, &from, sizeof from);
+    return driver_response.bytes < sizeof from ? EFAULT
+                                               : copy_out(driver_response.address, &from, sizeof from);
   }
 
   /// The driver's response as far as there is room.
