@@ -1,0 +1,14 @@
+#include <cstdio>
+
+#include "belfry_version.hpp"
+#include "cli/commands.hpp"
+
+namespace belfry::cli {
+
+void add_version(CLI::App& app) {
+  app.add_subcommand("version", "Version and source revision of this program")->callback([] {
+    std::printf("belfry %s (%s)\n", kBelfryVersion, kBelfryRevision);
+  });
+}
+
+}  // namespace belfry::cli
