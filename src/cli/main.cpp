@@ -18,7 +18,8 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  belfry list                              experiments, their arms and metrics\n"
-    "  belfry bench op                          what one operation costs (software NIC if there is no other)\n"
+    "  belfry bench op                          what one operation costs (software NIC if there is no "
+    "other)\n"
     "  belfry bench op --nic mlx5_0 --json op.jsonl\n"
     "  belfry softnic -- ib_write_lat --help    any RDMA program, with a software ConnectX\n"
     "  belfry decode cqe 93005204 0a0019a1 c0921cd2\n"

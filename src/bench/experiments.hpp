@@ -1,0 +1,12 @@
+#pragma once
+/// \file
+/// One function an experiment, each in the file of its name.
+
+#include "bench/experiment.hpp"
+
+namespace belfry::bench {
+
+Experiment op_experiment();
+Experiment softnic_experiment();
+
+}  // namespace belfry::bench
