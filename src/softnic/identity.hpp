@@ -38,6 +38,13 @@ struct DeviceIdentity {
 /// with 96 bytes of headers, the most that a RoCEv2 packet carries (Linux, iboe_get_mtu). 0 where none does.
 unsigned path_mtu_of_netdev(unsigned netdev_mtu);
 
+/// What sysfs and QUERY_DEVICE say of every device.
+inline constexpr char kFirmwareVersion[] = "28.39.1002";
+inline constexpr char kBoardId[] = "BELFRY_SOFTNIC";
+
+/// Length of a port's GID table; entries behind DeviceIdentity::gids are empty.
+constexpr unsigned gid_table_entries(LinkLayer link) { return link == LinkLayer::ethernet ? 16 : 8; }
+
 DeviceIdentity identify(const Config& config, unsigned index);
 
 }  // namespace belfry::softnic
