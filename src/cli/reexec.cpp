@@ -70,9 +70,9 @@ fs::path find_softnic_library() {
     if (!error) return found;
     looked += "\n  " + directory.lexically_normal().string();
   }
-  throw std::runtime_error(std::string(preload::kLibraryFile) +
-                           " is not found (build the target belfry-softnic, or install belfry). Looked in:" +
-                           looked);
+  throw std::runtime_error(
+      std::string(preload::kLibraryFile) +
+      " is not found (build the target belfry-softnic, or install belfry). Looked in:" + looked);
 }
 
 std::string preload_list(const fs::path& library, std::string_view before) {

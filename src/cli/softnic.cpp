@@ -43,6 +43,7 @@ struct Options {
   std::vector<std::optional<std::string>> values;  ///< one for each of config_variables()
   bool no_direct = false;
   bool enforce_memlock = false;
+  std::vector<std::string> command;  ///< as CLI11 sees it
 };
 
 std::string help_of(const softnic::ConfigVariable& variable) {
@@ -78,18 +79,36 @@ softnic::Config settings(const Options& options) try {
   throw CLI::RuntimeError(126);
 }
 
-void run(const Options& options, std::vector<std::string> command) {
-  if (!command.empty() && command.front() == "--") command.erase(command.begin());
-  if (command.empty()) {
+/// The command's words as they were typed: CLI11 would split one like "[a,b]". They follow the first "--".
+std::vector<std::string> command_words(const Options& options, const std::vector<std::string>& extras) {
+  for (const std::string& extra : extras) {
+    if (extra == "--") continue;
+    throw CLI::ValidationError("softnic",
+                               extra +
+                                   " is no option of belfry softnic; if it belongs to the command, "
+                                   "put -- before the command");
+  }
+  std::vector<std::string> words = options.command;
+  const Invocation& typed = invocation();
+  for (int i = 1; i < typed.argc; ++i) {
+    if (std::strcmp(typed.argv[i], "--") != 0) continue;
+    words.assign(typed.argv + i + 1, typed.argv + typed.argc);
+    break;
+  }
+  if (words.empty()) {
     throw CLI::ValidationError("softnic", "give a command: belfry softnic [options] -- COMMAND [ARGS]");
   }
+  return words;
+}
+
+void run(const Options& options, std::vector<std::string> command) {
   const softnic::Config config = settings(options);
   const Program program = find_program(command.front());
   if (program.error != 0) cannot_run(command.front(), program.error);
   const std::string warning = unreachable_reason(program.path);
   if (!warning.empty()) {
-    std::fprintf(stderr, "belfry softnic: warning: %s %s; it will see no software NIC\n", command.front().c_str(),
-                 warning.c_str());
+    std::fprintf(stderr, "belfry softnic: warning: %s %s; it will see no software NIC\n",
+                 command.front().c_str(), warning.c_str());
   }
   apply(softnic_environment(config));
   if (options.enforce_memlock) apply({{"BELFRY_SOFTNIC_MEMLOCK", "enforce"}});
@@ -115,15 +134,17 @@ void add_softnic(CLI::App& app) {
                         "QPs of one process send packets to each other, as between processes, instead of "
                         "meeting directly [BELFRY_SOFTNIC_DIRECT=0]");
     } else {
-      command->add_option(std::string(variable.flag), options->values[i], help_of(variable));
+      command->add_option(std::string(variable.flag), options->values[i], help_of(variable))
+          ->type_name(std::string(variable.placeholder));
     }
   }
   command->add_flag("--enforce-memlock", options->enforce_memlock,
                     "registered memory counts against the limit of locked memory (ulimit -l), as with a real "
                     "device [BELFRY_SOFTNIC_MEMLOCK=enforce]");
-  command->prefix_command();
+  command->add_option("command", options->command, "-- COMMAND [ARGS]: the program to run")->type_name("");
+  command->allow_extras();
   command->footer(kFooter);
-  command->callback([options, command] { run(*options, command->remaining()); });
+  command->callback([options, command] { run(*options, command_words(*options, command->remaining())); });
 }
 
 }  // namespace belfry::cli

@@ -16,10 +16,11 @@ namespace belfry::softnic {
 inline constexpr std::string_view kEnvironmentPrefix = "BELFRY_SOFTNIC_";
 
 struct ConfigVariable {
-  std::string_view suffix;    ///< BELFRY_SOFTNIC_<suffix>
-  std::string_view flag;      ///< the option of `belfry softnic`
-  std::string_view unit;      ///< "" where there is none
-  std::string_view accepted;  ///< the range or the choice, in words
+  std::string_view suffix;       ///< BELFRY_SOFTNIC_<suffix>
+  std::string_view flag;         ///< the option of `belfry softnic`
+  std::string_view placeholder;  ///< of its value in help
+  std::string_view unit;         ///< "" where there is none
+  std::string_view accepted;     ///< the range or the choice, in words
   std::string_view help;
   bool (*read)(Config&, std::string_view);  ///< false: not in the accepted range
   std::string (*write)(const Config&);
