@@ -1,0 +1,26 @@
+#pragma once
+/// \file
+/// Where a DEVX queue's rings and doorbell records lie: host memory by default, or whatever a caller
+/// provides that the driver can pin (GPU memory, for one).
+
+#include <cstddef>
+#include <memory>
+
+namespace belfry::host {
+
+class QueueMemory {
+ public:
+  virtual ~QueueMemory() = default;
+
+  /// `bytes` (a multiple of 4096) at a page-aligned address, zero-filled. It is freed with the last copy
+  /// of the pointer. Throws Error.
+  virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
+
+  /// Sets `bytes` bytes of such memory to `value`, and returns once a device would read them so.
+  virtual void fill(void* address, std::byte value, std::size_t bytes) = 0;
+};
+
+/// Plain host memory, private to each queue.
+std::shared_ptr<QueueMemory> host_queue_memory();
+
+}  // namespace belfry::host
