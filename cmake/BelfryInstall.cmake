@@ -1,5 +1,5 @@
-# `cmake --install`: the headers, the CMake package that finds them (find_package(belfry), target
-# belfry::headers), and those of the programs and libraries that this configuration builds.
+# `cmake --install`: the headers, the CMake package that finds them (find_package(belfry), targets
+# belfry::headers and belfry::host), and those of the programs and libraries that this configuration builds.
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/belfry DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -8,9 +8,14 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DEST
 
 set(belfry_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/belfry)
 install(TARGETS belfry_headers EXPORT belfry_targets)
+set(BELFRY_HAVE_HOST 0)
+if(TARGET belfry_host)
+  set(BELFRY_HAVE_HOST 1)
+  install(TARGETS belfry_host EXPORT belfry_targets)
+endif()
 install(EXPORT belfry_targets NAMESPACE belfry:: DESTINATION ${belfry_package_dir} FILE belfryTargets.cmake)
-file(WRITE ${PROJECT_BINARY_DIR}/belfryConfig.cmake
-  "include(\"\${CMAKE_CURRENT_LIST_DIR}/belfryTargets.cmake\")\n")
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/belfryConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/belfryConfig.cmake INSTALL_DESTINATION ${belfry_package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/belfryConfigVersion.cmake
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/belfryConfig.cmake ${PROJECT_BINARY_DIR}/belfryConfigVersion.cmake

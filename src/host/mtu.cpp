@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "belfry/host/errors.hpp"
+#include "belfry/wire/prm_qp.hpp"
 
 namespace belfry::host {
 
@@ -22,15 +23,8 @@ void require_path_mtu(const char* what, unsigned bytes) {
 
 }  // namespace
 
-std::uint8_t mtu_code(unsigned bytes) {
-  std::uint8_t code = 1;
-  for (unsigned candidate = kSmallest; candidate <= kLargest; candidate *= 2, ++code) {
-    if (candidate == bytes) return code;
-  }
-  return 0;
-}
-
-unsigned mtu_bytes(unsigned code) { return code >= 1 && code <= 5 ? kSmallest << (code - 1) : 0; }
+std::uint8_t mtu_code(unsigned bytes) { return static_cast<std::uint8_t>(wire::prm::mtu_code(bytes)); }
+unsigned mtu_bytes(unsigned code) { return wire::prm::mtu_bytes(code); }
 
 unsigned path_mtu_of_netdev(unsigned netdev_mtu) {
   for (unsigned candidate = kLargest; candidate >= kSmallest; candidate /= 2) {
