@@ -5,9 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <istream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -27,8 +25,13 @@ constexpr const char* kHexHelp =
 struct Options {
   std::vector<std::string> hex;
   bool json = false;
-  WqeKind kind = WqeKind::rc;
+  std::string queue = "rc";
 };
+
+WqeKind kind_of(const std::string& queue) {
+  if (queue == "datagram") return WqeKind::datagram;
+  return queue == "receive" ? WqeKind::receive : WqeKind::rc;
+}
 
 std::vector<std::uint8_t> read_bytes(const std::vector<std::string>& arguments) {
   if (arguments.empty() || (arguments.size() == 1 && arguments.front() == "-")) {
@@ -73,14 +76,14 @@ void add_decode(CLI::App& app) {
 
   CLI::App* const wqe = decode->add_subcommand("wqe", "Work requests: any multiple of 16 bytes");
   add_common(*wqe, *options);
-  const std::map<std::string, WqeKind> kinds = {
-      {"rc", WqeKind::rc}, {"datagram", WqeKind::datagram}, {"receive", WqeKind::receive}};
-  wqe->add_option("--queue", options->kind,
-                  "Which queue they come from: rc; datagram (UD, DC: an address vector follows the control "
-                  "segment); receive")
-      ->transform(CLI::CheckedTransformer(kinds, CLI::ignore_case));
-  wqe->callback(
-      [options] { run(*options, [&](const auto& bytes) { return decode_wqe(bytes, options->kind); }); });
+  wqe->add_option("--queue", options->queue,
+                  "Which queue they come from; datagram is UD or DC, where an address vector follows the "
+                  "control segment")
+      ->check(CLI::IsMember({"rc", "datagram", "receive"}))
+      ->capture_default_str();
+  wqe->callback([options] {
+    run(*options, [&](const auto& bytes) { return decode_wqe(bytes, kind_of(options->queue)); });
+  });
 }
 
 }  // namespace belfry::cli

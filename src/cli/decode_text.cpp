@@ -25,7 +25,8 @@ std::string to_text(const Listing& listing) {
 nlohmann::json to_json(const Listing& listing) {
   nlohmann::json sections = nlohmann::json::array();
   for (const ListingSection& section : listing.sections) {
-    nlohmann::json object = {{"title", section.title}};
+    nlohmann::json object = nlohmann::json::object();
+    if (!section.title.empty()) object["title"] = section.title;
     for (const ListingField& field : section.fields) object[field.key] = field.value;
     sections.push_back(std::move(object));
   }

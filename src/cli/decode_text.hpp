@@ -22,7 +22,7 @@ struct ListingField {
 
 /// A group of fields: the CQE, or one segment of a WQE.
 struct ListingSection {
-  std::string title;
+  std::string title;  ///< empty where there is one section only
   std::vector<ListingField> fields;
 };
 

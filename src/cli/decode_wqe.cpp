@@ -89,6 +89,7 @@ const char* immediate_label(wire::WqeOpcode opcode) {
 ListingSection describe_control(const wire::ControlSegment& control, const Cursor& cursor) {
   ListingSection section = begin_section(cursor, "control");
   const auto opcode = static_cast<std::uint8_t>(control.opcode());
+  const std::uint32_t blocks = wire::wqe_blocks(control.segments());
   add_named(section, "opcode", "opcode", opcode, 2, wqe_opcode_name(opcode));
   section.fields.push_back(hex_field("opmod", "opcode modifier", control.opmod(), 2));
   section.fields.push_back({"index", "WQE index",
@@ -98,8 +99,8 @@ ListingSection describe_control(const wire::ControlSegment& control, const Curso
       {"qpn", "QPN", fmt::format("{}  {}", hex_text(control.qpn(), 6), control.qpn()), control.qpn()});
   section.fields.push_back(
       {"segments", "segments",
-       fmt::format("{}  {} bytes, {} blocks", control.segments(), control.segments() * wire::kSegmentBytes,
-                   wire::wqe_blocks(control.segments())),
+       fmt::format("{}  {} bytes in {} {}", control.segments(), control.segments() * wire::kSegmentBytes,
+                   blocks, blocks == 1 ? "block" : "blocks"),
        control.segments()});
   section.fields.push_back(hex_field("signature", "signature", control.signature, 2));
   section.fields.push_back(

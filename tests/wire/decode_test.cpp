@@ -230,7 +230,7 @@ TEST(DecodeWqe, SaysWhatIsMissing) {
 // Guards: any bytes at all that read outside their buffer, throw something else or never end.
 TEST(Decode, ArbitraryBytesAreSafe) {
   std::mt19937 random(20261129);
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 500; ++round) {
     Bytes bytes((1 + random() % 24) * 16);
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
     if (round % 2 == 0) bytes[3] = static_cast<std::uint8_t>(random() % 0x30);  // more often a known opcode
