@@ -16,6 +16,9 @@ static_assert(Be16(0xfffe).get() == 0xfffe);
 static_assert(Be32(0x80000001).get() == 0x80000001);
 static_assert(Be64(0x8000000000000001).get() == 0x8000000000000001);
 static_assert(Be32::from_raw(Be32(7).raw()).get() == 7);
+static_assert(PackedBe16(0xfffe).get() == 0xfffe);
+static_assert(PackedBe64(Be64(0x8000000000000001)).get() == 0x8000000000000001);
+static_assert(Be32(PackedBe32(0x80000001)).get() == 0x80000001);
 
 template <class T>
 auto memory(const T& value) {
@@ -37,6 +40,19 @@ TEST(ByteOrder, SetAndConstructorAgree) {
   word.set(0xa1b2c3d4);
   EXPECT_EQ(word.raw(), Be32(0xa1b2c3d4).raw());
   EXPECT_EQ(word.get(), 0xa1b2c3d4u);
+}
+
+// Guards: an 8 B field at a multiple of four, which may not be accessed as an aligned integer.
+TEST(ByteOrder, PackedFieldsNeedNoAlignment) {
+  struct {
+    PackedBe32 first;
+    PackedBe64 second;
+  } header{};
+  static_assert(sizeof header == 12);
+  header.first.set(0x01020304);
+  header.second.set(0x05060708090a0b0c);
+  EXPECT_EQ(memory(header), (std::array<std::uint8_t, 12>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  EXPECT_EQ(header.second.get(), 0x05060708090a0b0cu);
 }
 
 }  // namespace

@@ -51,8 +51,42 @@ using Be16 = BigEndian<std::uint16_t>;
 using Be32 = BigEndian<std::uint32_t>;
 using Be64 = BigEndian<std::uint64_t>;
 
+/// The same as bytes, without alignment, for headers in packets, where an 8 B field may start at any
+/// multiple of four. It converts from and to the aligned form.
+template <class T>
+class PackedBigEndian {
+  static_assert(std::is_unsigned_v<T>);
+
+ public:
+  PackedBigEndian() = default;
+  BELFRY_FN constexpr explicit PackedBigEndian(T host) : bytes_{} { set(host); }
+  BELFRY_FN constexpr PackedBigEndian(BigEndian<T> aligned) : bytes_{} { set(aligned.get()); }
+  BELFRY_FN constexpr operator BigEndian<T>() const { return BigEndian<T>(get()); }
+
+  /// The value in the host's order.
+  BELFRY_FN constexpr T get() const {
+    T host = 0;
+    for (std::uint8_t byte : bytes_) host = static_cast<T>((host << 8) | byte);
+    return host;
+  }
+  BELFRY_FN constexpr void set(T host) {
+    for (unsigned i = sizeof(T); i-- > 0; host = static_cast<T>(host >> 8)) {
+      bytes_[i] = static_cast<std::uint8_t>(host);
+    }
+  }
+
+ private:
+  std::uint8_t bytes_[sizeof(T)];
+};
+
+using PackedBe16 = PackedBigEndian<std::uint16_t>;
+using PackedBe32 = PackedBigEndian<std::uint32_t>;
+using PackedBe64 = PackedBigEndian<std::uint64_t>;
+
 static_assert(sizeof(Be16) == 2 && sizeof(Be32) == 4 && sizeof(Be64) == 8);
 static_assert(std::is_trivial_v<Be64> && std::is_standard_layout_v<Be64>);
+static_assert(sizeof(PackedBe64) == 8 && alignof(PackedBe64) == 1);
+static_assert(std::is_trivial_v<PackedBe64> && std::is_standard_layout_v<PackedBe64>);
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "belfry supports little-endian machines only"
 #endif

@@ -1,7 +1,8 @@
 #pragma once
 /// \file
 /// InfiniBand transport headers, which RoCEv2 carries unchanged in UDP. Source: InfiniBand
-/// Architecture Specification volume 1, chapter 9 (also in Linux, include/rdma/ib_pack.h).
+/// Architecture Specification volume 1, chapter 9 (also in Linux, include/rdma/ib_pack.h). Fields are
+/// packed: a header lies where the one before it ends.
 
 #include <cstddef>
 #include <cstdint>
@@ -51,64 +52,62 @@ enum class BthOpcode : std::uint8_t {
 struct Bth {
   BthOpcode opcode;
   std::uint8_t flags;  ///< solicited 0x80, migration 0x40, pad count 0x30, version 0x0f
-  Be16 pkey;
-  Be32 destination_qp;  ///< low 24 bits
-  Be32 ack_psn;         ///< bit 31: acknowledge request; low 24 bits: PSN
+  PackedBe16 pkey;
+  PackedBe32 destination_qp;  ///< low 24 bits
+  PackedBe32 ack_psn;         ///< bit 31: acknowledge request; low 24 bits: PSN
 };
 static_assert(sizeof(Bth) == 12 && offsetof(Bth, destination_qp) == 4 && offsetof(Bth, ack_psn) == 8);
 inline constexpr std::uint8_t kBthSolicited = 0x80;
 inline constexpr std::uint8_t kBthMigration = 0x40;
 inline constexpr std::uint32_t kBthAckRequest = 0x80000000u;
 
-#pragma pack(push, 1)
 /// RDMA extended transport header.
 struct Reth {
-  Be64 address;
-  Be32 rkey;
-  Be32 length;
+  PackedBe64 address;
+  PackedBe32 rkey;
+  PackedBe32 length;
 };
 static_assert(sizeof(Reth) == 16 && offsetof(Reth, rkey) == 8 && offsetof(Reth, length) == 12);
 
 /// Atomic extended transport header.
 struct AtomicEth {
-  Be64 address;
-  Be32 rkey;
-  Be64 swap_or_add;
-  Be64 compare;
+  PackedBe64 address;
+  PackedBe32 rkey;
+  PackedBe64 swap_or_add;
+  PackedBe64 compare;
 };
 static_assert(sizeof(AtomicEth) == 28 && offsetof(AtomicEth, swap_or_add) == 12);
 
 /// Belfry's header of masked atomics: AtomicEth, the masks and the operand's size.
 struct MaskedAtomicEth {
   AtomicEth base;
-  Be64 swap_mask;  ///< fetch-add: the field boundary
-  Be64 compare_mask;
-  Be32 operand_bytes;  ///< 4 or 8
+  PackedBe64 swap_mask;  ///< fetch-add: the field boundary
+  PackedBe64 compare_mask;
+  PackedBe32 operand_bytes;  ///< 4 or 8
 };
 static_assert(sizeof(MaskedAtomicEth) == 48);
 
 /// Acknowledge extended transport header.
 struct Aeth {
-  Be32 syndrome_msn;  ///< syndrome << 24 | message sequence number
+  PackedBe32 syndrome_msn;  ///< syndrome << 24 | message sequence number
 };
 static_assert(sizeof(Aeth) == 4);
 
 struct AtomicAckEth {
-  Be64 original;
+  PackedBe64 original;
 };
 static_assert(sizeof(AtomicAckEth) == 8);
 
 struct ImmediateHeader {
-  Be32 immediate;
+  PackedBe32 immediate;
 };
 static_assert(sizeof(ImmediateHeader) == 4);
 
 /// Invalidate extended transport header: the rkey that SEND with invalidate retires.
 struct InvalidateEth {
-  Be32 rkey;
+  PackedBe32 rkey;
 };
 static_assert(sizeof(InvalidateEth) == 4);
-#pragma pack(pop)
 
 /// AETH syndromes: two bits of kind, five of detail.
 inline constexpr std::uint8_t kAethAck = 0x1f;  ///< ACK, credit count "invalid": no end-to-end credits
