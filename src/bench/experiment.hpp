@@ -42,11 +42,12 @@ struct Options {
   unsigned passes = 0;            ///< 0: the experiment's own default
   std::uint64_t iterations = 0;   ///< a pass; 0: the experiment's own default
   bool quick = false;             ///< few passes and iterations: a test that it works, not a measurement
-  std::string nic = "auto";       ///< auto, soft, NAME or NAME:PORT
+  std::string nic;                ///< auto, soft, NAME or NAME:PORT; empty: BELFRY_NIC, or auto
   unsigned processes = 1;         ///< 1 or 2
   std::vector<std::string> arms;  ///< empty: all
   std::uint64_t seed = 1;         ///< of everything random, the order of the arms included
   Fields parameters;              ///< the experiment's own
+  std::string fabric;             ///< the software NIC's, for the other process to join; empty without one
 };
 
 /// Where progress goes: stderr, or nowhere.
@@ -67,6 +68,7 @@ class RunContext {
   /// Throws std::invalid_argument for an arm that the experiment has not.
   RunContext(const Experiment& experiment, Options options, Progress progress);
 
+  const Experiment& experiment() const { return experiment_; }
   const Options& options() const { return options_; }
   const Progress& progress() const { return progress_; }
 

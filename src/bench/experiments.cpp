@@ -6,10 +6,8 @@ namespace belfry::bench {
 
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> all = {
-#ifdef BELFRY_BENCH_ON_HOST
       op_experiment(),
       softnic_experiment(),
-#endif
   };
   return all;
 }

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <vector>
 
-#include "belfry_version.hpp"
+#include "belfry/version.hpp"
 
 namespace belfry::bench {
 namespace {
@@ -181,8 +181,8 @@ Fields capture_platform(const fs::path& root, const NicDescription& nic) {
 
 Fields capture_versions() {
   Fields fields;
-  add_text(fields, "belfry", kBelfryVersion);
-  add_text(fields, "revision", kBelfryRevision);
+  add_text(fields, "belfry", kVersion);
+  add_text(fields, "revision", kRevision);
 #if defined(__clang__)
   add_text(fields, "compiler", "clang " __clang_version__);
 #else

@@ -27,16 +27,10 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 a run failed or its payload did not verify; 2 the command line is wrong.\n";
 
 void add_commands(CLI::App& app) {
-#ifdef BELFRY_CLI_BENCH
   add_bench(app);
   add_list(app);
-#endif
-#ifdef BELFRY_CLI_DECODE
   add_decode(app);
-#endif
-#ifdef BELFRY_CLI_SOFTNIC
   add_softnic(app);
-#endif
   add_version(app);
 }
 

@@ -1,13 +1,13 @@
 #include <cstdio>
 
-#include "belfry_version.hpp"
+#include "belfry/version.hpp"
 #include "cli/commands.hpp"
 
 namespace belfry::cli {
 
 void add_version(CLI::App& app) {
   app.add_subcommand("version", "Version and source revision of this program")->callback([] {
-    std::printf("belfry %s (%s)\n", kBelfryVersion, kBelfryRevision);
+    std::printf("belfry %s (%s)\n", kVersion, kRevision);
   });
 }
 

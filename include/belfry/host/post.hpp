@@ -43,7 +43,7 @@ inline ibv_send_wr make_request(ibv_wr_opcode opcode, std::uint64_t wr_id, ibv_s
   request.sg_list = segment;
   request.num_sge = segment != nullptr && segment->length != 0 ? 1 : 0;
   request.opcode = opcode;
-  request.send_flags = signal == Signal::yes ? IBV_SEND_SIGNALED : 0u;
+  request.send_flags = signal == Signal::yes ? unsigned{IBV_SEND_SIGNALED} : 0u;
   return request;
 }
 

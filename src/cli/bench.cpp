@@ -1,0 +1,153 @@
+/// \file
+/// `belfry bench EXPERIMENT`: runs one experiment, prints its records as text, writes them where asked.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bench/experiment.hpp"
+#include "bench/published.hpp"
+#include "bench/record_sink.hpp"
+#include "cli/bench_nic.hpp"
+#include "cli/commands.hpp"
+#include "report/run_report.hpp"
+
+namespace belfry::cli {
+namespace {
+
+/// What the command line said, for one experiment.
+struct Request {
+  const bench::Experiment* experiment = nullptr;
+  bench::Options options;
+  std::vector<std::int64_t> parameters;  ///< in the experiment's order
+  std::string json;
+  std::string csv;
+  bool progress = false;
+  std::string peer_of;  ///< HOST:PORT: this process is the other one of --processes 2
+};
+
+void add_common_options(CLI::App& command, Request& request) {
+  bench::Options& options = request.options;
+  const bench::Experiment& experiment = *request.experiment;
+  command.add_option("--json", request.json, "Write the records as JSON lines to FILE; - is stdout")
+      ->type_name("FILE");
+  command.add_option("--csv", request.csv, "Write the records as CSV to FILE; - is stdout")
+      ->type_name("FILE");
+  command
+      .add_option("--passes", options.passes,
+                  "Passes over all arms (default " + std::to_string(experiment.passes) + ")")
+      ->check(CLI::Range(1, 1000));
+  command
+      .add_option("--iterations", options.iterations,
+                  "Operations an arm and pass (default " + std::to_string(experiment.iterations) + ")")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000000}));
+  command.add_flag("--quick", options.quick,
+                   "Few passes and iterations: shows that it works, measures little");
+  command.add_option("--nic", options.nic, "auto, soft (the software NIC), NAME or NAME:PORT [BELFRY_NIC]")
+      ->type_name("NIC");
+  command.add_option("--processes", options.processes, "Ends in one process (1), or in two (2)")
+      ->check(CLI::Range(1u, experiment.most_processes));
+  std::vector<std::string> arms;
+  for (const auto& arm : experiment.arms) arms.push_back(arm.name);
+  command.add_option("--arms", options.arms, "These arms only, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(arms));
+  command.add_option("--seed", options.seed, "Seed of the order of arms and of the payload")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{INT64_MAX}));
+  command.add_flag("--progress", request.progress, "Say on stderr what is being measured, terminal or not");
+  // An empty group hides an option from --help: these two are for the process that --processes 2 starts.
+  command.add_option("--peer-of", request.peer_of)->group("");
+  command.add_option("--softnic-fabric", options.fabric)->group("");
+}
+
+void add_own_parameters(CLI::App& command, Request& request) {
+  const auto& infos = request.experiment->parameters;
+  request.parameters.reserve(infos.size());
+  for (const bench::ParameterInfo& info : infos) {
+    std::int64_t& value = request.parameters.emplace_back(info.initial);
+    command
+        .add_option("--" + info.name, value,
+                    info.description + " (default " + std::to_string(info.initial) + ")")
+        ->check(CLI::Range(info.least, info.most));
+  }
+}
+
+bench::Options complete_options(const Request& request) {
+  bench::Options options = request.options;
+  for (std::size_t i = 0; i < request.parameters.size(); ++i) {
+    bench::set(options.parameters, request.experiment->parameters[i].name, request.parameters[i]);
+  }
+  return options;
+}
+
+bool failed_to_verify(const std::vector<bench::Record>& records) {
+  return std::any_of(records.begin(), records.end(),
+                     [](const auto& record) { return record.verified == false; });
+}
+
+/// The text goes to stdout, unless records go there.
+void print_report(const Request& request, const bench::RunContext& run,
+                  const std::vector<bench::Record>& records) {
+  std::FILE* out = request.json == "-" || request.csv == "-" ? stderr : stdout;
+  const auto& published = bench::published_records();
+  const std::string title =
+      "belfry bench " + request.experiment->name + ": " + request.experiment->description;
+  std::fprintf(out, "%s\n%s", report::header_text(title, records, run.notes()).c_str(),
+               report::measured_table(records, published).c_str());
+  const std::string beside = report::published_table(request.experiment->name, published);
+  if (!beside.empty()) std::fprintf(out, "\n%s", beside.c_str());
+  if (failed_to_verify(records)) {
+    std::fprintf(stderr,
+                 "belfry: a payload did not verify: see the rows marked NO; their figures are worthless\n");
+  }
+}
+
+void measure(const Request& request) {
+  std::optional<bench::RecordSink> json;
+  std::optional<bench::RecordSink> csv;
+  if (!request.json.empty()) json.emplace(request.json, bench::RecordFormat::json_lines);
+  if (!request.csv.empty()) csv.emplace(request.csv, bench::RecordFormat::csv);
+  bench::RunContext run(*request.experiment, complete_options(request),
+                        bench::Progress(request.progress || isatty(STDERR_FILENO) == 1));
+  const std::vector<bench::Record> records = request.experiment->run(run);
+  if (records.empty())
+    throw std::runtime_error("experiment " + request.experiment->name + " returned no record");
+  if (json) json->write(records);
+  if (csv) csv->write(records);
+  print_report(request, run, records);
+  if (failed_to_verify(records)) throw CLI::RuntimeError(kExitFailed);
+}
+
+void run_request(Request& request) {
+  if (request.json == "-" && request.csv == "-") {
+    throw CLI::ValidationError("--json and --csv cannot both go to stdout");
+  }
+  choose_nic(*request.experiment, request.options);
+  if (request.peer_of.empty()) {
+    measure(request);
+    return;
+  }
+  bench::RunContext run(*request.experiment, complete_options(request), bench::Progress(false));
+  request.experiment->peer(run, request.peer_of);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("bench", "Run one experiment (see `belfry list`)");
+  command->require_subcommand(1);
+  for (const bench::Experiment& experiment : bench::experiments()) {
+    const auto request = std::make_shared<Request>();
+    request->experiment = &experiment;
+    CLI::App* own = command->add_subcommand(experiment.name, experiment.description);
+    add_common_options(*own, *request);
+    add_own_parameters(*own, *request);
+    own->callback([request] { run_request(*request); });
+  }
+}
+
+}  // namespace belfry::cli

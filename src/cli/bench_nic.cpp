@@ -1,0 +1,63 @@
+#include "cli/bench_nic.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "belfry/host/device_list.hpp"
+#include "belfry/host/environment.hpp"
+#include "cli/commands.hpp"
+#include "cli/reexec.hpp"
+#include "softnic/config.hpp"
+
+namespace belfry::cli {
+namespace {
+
+using Kind = host::DeviceRequest::Kind;
+
+/// A fabric of its own for each run, so that nobody else's traffic is measured; the peer process of
+/// `--processes 2` is told its name. A fabric that the user has named is taken.
+softnic::Config softnic_config(const std::string& fabric) {
+  softnic::Config config = softnic::Config::from_environment();
+  if (!fabric.empty()) {
+    config.fabric = fabric;
+  } else if (config.fabric == softnic::Config{}.fabric) {
+    config.fabric = "bench-" + std::to_string(getpid());
+  }
+  return config;
+}
+
+bool software_nic_needed(Kind request) {
+  const host::DeviceList devices;
+  if (request == Kind::automatic) return devices.size() == 0;
+  const auto infos = devices.infos();
+  return std::none_of(infos.begin(), infos.end(), [](const auto& info) { return info.software_nic; });
+}
+
+}  // namespace
+
+void choose_nic(const bench::Experiment& experiment, bench::Options& options) {
+  if (!experiment.needs_nic) return;
+  if (options.nic.empty()) options.nic = host::Environment::of_this_process().nic;
+  Kind request = host::DeviceRequest::parse(options.nic).kind;
+  if (experiment.software_nic_only) {
+    if (request == Kind::named) {
+      throw CLI::ValidationError("--nic", "experiment " + experiment.name +
+                                              " measures the software NIC; leave --nic " + options.nic +
+                                              " out");
+    }
+    request = Kind::software;
+    options.nic = "soft";
+  }
+  if (is_under_softnic()) {
+    options.fabric = softnic::Config::from_environment().fabric;
+    options.nic = "soft";
+    restore_environment();
+    return;
+  }
+  if (request == Kind::named || !software_nic_needed(request)) return;
+  reexec_under_softnic(invocation().argc, invocation().argv, softnic_config(options.fabric));
+}
+
+}  // namespace belfry::cli
