@@ -16,7 +16,7 @@ constexpr std::array kAllocAttributes{
     handle_attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE),
     number_attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE),
     out_attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, 8),
-    out_attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, 8),
+    out_attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, 4),
     out_attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, 4),
 };
 
@@ -31,7 +31,7 @@ int alloc_uar(FileState& file, IoctlCall& call) {
   UarObject& object = *owned;
   file.objects.insert(std::move(owned));
 
-  const std::uint64_t length = UarPages::page_bytes();
+  const auto length = static_cast<std::uint32_t>(UarPages::page_bytes());
   int error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, uar->page.offset);
   if (error == 0) error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, length);
   if (error == 0) error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->uar);
