@@ -157,29 +157,29 @@ void add_notes(Listing& listing, std::uint8_t op_own) {
 }  // namespace
 
 Listing decode_cqe(std::span<const std::uint8_t> bytes) {
-  constexpr std::size_t kWhole = wire::kCqeBytes;
-  if (bytes.size() != 12 && bytes.size() != 16 && bytes.size() != kWhole && bytes.size() != 2 * kWhole) {
+  constexpr std::size_t whole = wire::kCqeBytes;
+  if (bytes.size() != 12 && bytes.size() != 16 && bytes.size() != whole && bytes.size() != 2 * whole) {
     throw std::invalid_argument(fmt::format(
         "a CQE has 64 or 128 bytes, and logs show its last 12 or 16; these are {} bytes", bytes.size()));
   }
-  const std::size_t known = std::min(bytes.size(), kWhole);
+  const std::size_t known = std::min(bytes.size(), whole);
   PartialCqe cqe;
-  cqe.missing = kWhole - known;
+  cqe.missing = whole - known;
   std::copy_n(bytes.end() - static_cast<std::ptrdiff_t>(known), known, cqe.bytes + cqe.missing);
 
   Listing listing;
   listing.kind = "cqe";
-  listing.title = bytes.size() < kWhole    ? fmt::format("CQE, last {} of 64 bytes", bytes.size())
-                  : bytes.size() == kWhole ? "CQE, 64 bytes"
-                                           : "CQE, 128 bytes: the second half is the entry";
-  const std::uint8_t op_own = cqe.bytes[kWhole - 1];
+  listing.title = bytes.size() < whole    ? fmt::format("CQE, last {} of 64 bytes", bytes.size())
+                  : bytes.size() == whole ? "CQE, 64 bytes"
+                                          : "CQE, 128 bytes: the second half is the entry";
+  const std::uint8_t op_own = cqe.bytes[whole - 1];
   const auto opcode = static_cast<wire::CqeOpcode>(op_own >> 4);
   const bool requester_error = opcode == wire::CqeOpcode::requester_error;
   listing.sections.push_back(requester_error || opcode == wire::CqeOpcode::responder_error
                                  ? describe_error(cqe, requester_error)
                                  : describe_completion(cqe));
-  if (bytes.size() == 2 * kWhole) {
-    const std::span<const std::uint8_t> first = bytes.first(kWhole);
+  if (bytes.size() == 2 * whole) {
+    const std::span<const std::uint8_t> first = bytes.first(whole);
     if (std::any_of(first.begin(), first.end(), [](std::uint8_t b) { return b != 0; })) {
       listing.sections.back().fields.push_back(text_field("first_half", "first half", bytes_text(first)));
     }

@@ -53,10 +53,10 @@ bool is_offset(std::string_view text, std::size_t length) {
 
 /// Makes text from elsewhere fit for a message: short, and without control characters.
 std::string quote(std::string_view s) {
-  constexpr std::size_t kLongest = 40;
+  constexpr std::size_t longest = 40;
   std::string out = "'";
-  for (const char c : s.substr(0, kLongest)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out + (s.size() > kLongest ? "...'" : "'");
+  for (const char c : s.substr(0, longest)) out += c >= ' ' && c <= '~' ? c : '?';
+  return out + (s.size() > longest ? "...'" : "'");
 }
 
 void append_token(std::string_view token, std::size_t line, std::vector<std::uint8_t>& bytes) {

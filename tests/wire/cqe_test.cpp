@@ -32,13 +32,13 @@ TEST(AdvanceConsumer, DeepestQueue) {
 
 // Guards: a ring of zeroes, whose entries read as requester completions of the first lap.
 TEST(Cqe, FreshRingHasNoReadyEntry) {
-  constexpr std::uint32_t kLog = 3;
-  std::vector<Cqe> ring(1u << kLog);
+  constexpr std::uint32_t log = 3;
+  std::vector<Cqe> ring(1u << log);
   std::memset(ring.data(), 0, ring.size() * sizeof(Cqe));
   for (Cqe& cqe : ring) cqe.op_own = kCqeNeverWritten;
   for (std::uint64_t consumer = 0; consumer < 4 * ring.size(); ++consumer) {
     const Cqe& cqe = ring[consumer % ring.size()];
-    EXPECT_FALSE(cqe_ready(cqe.op_own, consumer, kLog)) << consumer;
+    EXPECT_FALSE(cqe_ready(cqe.op_own, consumer, log)) << consumer;
   }
   EXPECT_EQ(ring[0].opcode(), CqeOpcode::invalid);
   EXPECT_EQ(kCqeNeverWritten >> 4, 15);
@@ -46,14 +46,14 @@ TEST(Cqe, FreshRingHasNoReadyEntry) {
 
 // Guards: an entry of the lap before being taken for a new one, in either parity.
 TEST(Cqe, OwnerBitFlipsEachLap) {
-  constexpr std::uint32_t kLog = 2;
+  constexpr std::uint32_t log = 2;
   const std::uint8_t even = make_op_own(CqeOpcode::requester, false, false);
   const std::uint8_t odd = make_op_own(CqeOpcode::requester, false, true);
-  EXPECT_TRUE(cqe_ready(even, 3, kLog));
-  EXPECT_FALSE(cqe_ready(even, 4, kLog));
-  EXPECT_TRUE(cqe_ready(odd, 4, kLog));
-  EXPECT_FALSE(cqe_ready(odd, 8, kLog));
-  EXPECT_TRUE(cqe_ready(even, 8, kLog));
+  EXPECT_TRUE(cqe_ready(even, 3, log));
+  EXPECT_FALSE(cqe_ready(even, 4, log));
+  EXPECT_TRUE(cqe_ready(odd, 4, log));
+  EXPECT_FALSE(cqe_ready(odd, 8, log));
+  EXPECT_TRUE(cqe_ready(even, 8, log));
 }
 
 // Guards: the four parts of op_own overlapping.

@@ -10,16 +10,16 @@ namespace {
 // Guards: 32 lanes that reserve across the 32-bit edge. A 64-bit difference of the head and a wrapped
 // ticket is near 2^64, and a plain maximum keeps the old head for ever.
 TEST(Index, TicketsWrapAtThe32BitEdge) {
-  constexpr std::uint32_t kHead = 0xfffffff0u;
-  constexpr std::uint32_t kTicket = 0;
-  constexpr std::uint32_t kLanes = 32;
-  static_assert(index_distance(kHead, kTicket + kLanes) == 48);
-  static_assert(index_max(kHead, kTicket + kLanes) == 32);
-  static_assert(index_max(kTicket + kLanes, kHead) == 32);
-  static_assert(index_before(kHead, kTicket) && !index_before(kTicket, kHead));
-  const std::uint64_t head = kHead;
-  EXPECT_EQ(widen_index(head, kTicket) + kLanes - head, 48u);
-  EXPECT_EQ(widen_index(head, kTicket), 0x100000000u);
+  constexpr std::uint32_t head = 0xfffffff0u;
+  constexpr std::uint32_t ticket = 0;
+  constexpr std::uint32_t lanes = 32;
+  static_assert(index_distance(head, ticket + lanes) == 48);
+  static_assert(index_max(head, ticket + lanes) == 32);
+  static_assert(index_max(ticket + lanes, head) == 32);
+  static_assert(index_before(head, ticket) && !index_before(ticket, head));
+  const std::uint64_t wide = head;
+  EXPECT_EQ(widen_index(wide, ticket) + lanes - wide, 48u);
+  EXPECT_EQ(widen_index(wide, ticket), 0x100000000u);
 }
 
 // Guards: a distance of 0 that reads as a whole lap, or a maximum that prefers one of two equals.

@@ -22,9 +22,9 @@ BELFRY_FN constexpr Short index_distance(Short from, Short to) {
 /// Whether `a` comes before `b` on the circle.
 template <class Short>
 BELFRY_FN constexpr bool index_before(Short a, Short b) {
-  constexpr Short kHalf = static_cast<Short>(Short{1} << (sizeof(Short) * 8 - 1));
+  constexpr Short half = static_cast<Short>(Short{1} << (sizeof(Short) * 8 - 1));
   const Short ahead = index_distance(a, b);
-  return ahead != 0 && ahead < kHalf;
+  return ahead != 0 && ahead < half;
 }
 
 /// The later of two indices on the circle; what an atomic maximum must compute.

@@ -8,6 +8,8 @@
 
 #include "belfry/wire/prm_command.hpp"
 
+// Fields keep the PRM's own lower-case names.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace belfry::wire::prm {
 
 /// A capability group, the high bits of op_mod.
@@ -211,3 +213,4 @@ struct RoceCapability {
 static_assert(RoceCapability::roce_address_table_size::kEnd == 0x20 * 8);
 
 }  // namespace belfry::wire::prm
+// NOLINTEND(readability-identifier-naming)

@@ -8,6 +8,8 @@
 
 #include "belfry/wire/prm_field.hpp"
 
+// Fields keep the PRM's own lower-case names.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace belfry::wire::prm {
 
 enum class Opcode : std::uint16_t {
@@ -156,3 +158,4 @@ struct QueryLagOut : CommandOut {
 static_assert(QueryLagOut::tx_remap_affinity_1::kEnd == QueryLagOut::kBytes * 8);
 
 }  // namespace belfry::wire::prm
+// NOLINTEND(readability-identifier-naming)

@@ -7,6 +7,8 @@
 
 #include "belfry/wire/prm_command.hpp"
 
+// Fields keep the PRM's own lower-case names.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace belfry::wire::prm {
 
 enum class CqStatus : std::uint8_t { ok = 0, overflow = 9, write_failed = 10 };
@@ -100,3 +102,4 @@ static_assert(ModifyCqIn::field_select::kEnd == ModifyCqIn::cq_context::kBit);
 struct ModifyCqOut : CommandOut {};
 
 }  // namespace belfry::wire::prm
+// NOLINTEND(readability-identifier-naming)

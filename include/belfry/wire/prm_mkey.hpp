@@ -7,6 +7,8 @@
 
 #include "belfry/wire/prm_command.hpp"
 
+// Fields keep the PRM's own lower-case names.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace belfry::wire::prm {
 
 /// How a key's addresses are translated: access_mode_4_2 << 2 | access_mode_1_0.
@@ -82,3 +84,4 @@ struct QueryMkeyOut : CommandOut {
 static_assert(QueryMkeyOut::memory_key_mkey_entry::kEnd <= QueryMkeyOut::kBytes * 8);
 
 }  // namespace belfry::wire::prm
+// NOLINTEND(readability-identifier-naming)

@@ -7,6 +7,8 @@
 
 #include "belfry/wire/prm_command.hpp"
 
+// Fields keep the PRM's own lower-case names.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace belfry::wire::prm {
 
 /// Ethernet side of a virtual port.
@@ -122,3 +124,4 @@ struct QueryRoceAddressOut : CommandOut {
 static_assert(QueryRoceAddressOut::roce_address::kEnd == QueryRoceAddressOut::kBytes * 8);
 
 }  // namespace belfry::wire::prm
+// NOLINTEND(readability-identifier-naming)

@@ -8,6 +8,8 @@
 
 #include "belfry/wire/prm_command.hpp"
 
+// Fields keep the PRM's own lower-case names.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace belfry::wire::prm {
 
 /// QpContext::state. Not ibverbs' numbers: there 4 is SQD and 5 is SQE.
@@ -264,3 +266,4 @@ struct QueryQpOut : CommandOut {
 static_assert(QueryQpOut::qpc::kBit == CreateQpIn::qpc::kBit);
 
 }  // namespace belfry::wire::prm
+// NOLINTEND(readability-identifier-naming)
