@@ -15,8 +15,9 @@ namespace {
 /// against the look's one system call, short against any transport timer.
 constexpr std::chrono::microseconds kServiceInterval{20};
 
-/// A busy port looks at the clock once in so many polls.
+/// A port looks at the clock once in so many polls, when busy and when idle.
 constexpr unsigned kBusyPollsPerLook = 32;
+constexpr unsigned kIdlePollsPerLook = 8;
 
 const SharedFabricOptions& checked(const SharedFabricOptions& options) {
   if (!valid_ring_bytes(options.ring_bytes)) {
@@ -133,7 +134,7 @@ std::size_t SharedFabric::poll(FrameReceiver& receiver, std::size_t budget) {
 }
 
 bool SharedFabric::service_due(std::size_t delivered) {
-  if (delivered != 0 && ++busy_polls_ % kBusyPollsPerLook != 0) return false;
+  if (++polls_ % (delivered != 0 ? kBusyPollsPerLook : kIdlePollsPerLook) != 0) return false;
   return Clock::now() - serviced_ >= kServiceInterval;
 }
 

@@ -77,7 +77,7 @@ class SharedFabric final : public Fabric {
   Incoming incoming_;
   Outgoing outgoing_;
   Clock::time_point serviced_{};
-  unsigned busy_polls_ = 0;
+  unsigned polls_ = 0;
 };
 
 }  // namespace belfry::softnic

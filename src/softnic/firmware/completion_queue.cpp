@@ -52,7 +52,7 @@ void CompletionQueue::store(const wire::Cqe& cqe) {
       .store(tail, std::memory_order_release);
 }
 
-bool CompletionQueue::push(const Completion& completion, std::uint64_t timestamp) {
+bool CompletionQueue::push(const Completion& completion) {
   if (dead_) return false;
   if (full()) {
     dead_ = true;
@@ -66,7 +66,7 @@ bool CompletionQueue::push(const Completion& completion, std::uint64_t timestamp
     std::memcpy(&cqe, &error, sizeof cqe);
     store(cqe);
   } else {
-    store(build_cqe(completion, owner, timestamp));
+    store(build_cqe(completion, owner));
   }
   ++producer_;
   if (completion.solicited || completion.error()) solicited_ = producer_;
@@ -99,7 +99,7 @@ void CompletionQueue::check_arm() {
 void CompletionQueue::resize(void* buffer, unsigned log_entries) {
   Completion marker;
   marker.opcode = wire::CqeOpcode::resize_cq;
-  store(build_cqe(marker, (producer_ & entries()) != 0, 0));
+  store(build_cqe(marker, (producer_ & entries()) != 0));
   ++producer_;
   attributes_.buffer = buffer;
   attributes_.log_entries = log_entries;

@@ -25,7 +25,7 @@ class CompletionQueue {
   /// Writes one CQE and reports it if the queue is armed for it. A push into a full queue kills the
   /// queue (unless it ignores overruns) and reports cq_error.
   /// \return false if the CQE was lost so
-  bool push(const Completion& completion, std::uint64_t timestamp);
+  bool push(const Completion& completion);
 
   /// Looks at the arm word; called when this queue's doorbell register changed.
   void check_arm();

@@ -32,14 +32,13 @@ struct Completion {
 };
 
 /// \param owner the lap bit of the entry it goes to
-BELFRY_FN inline wire::Cqe build_cqe(const Completion& c, bool owner, std::uint64_t timestamp) {
+BELFRY_FN inline wire::Cqe build_cqe(const Completion& c, bool owner) {
   wire::Cqe e{};
   e.slid.set(c.slid);
   e.flags_remote_qpn.set(c.remote_qpn & 0xffffff);
   e.srqn_user_index.set(c.user_index & 0xffffff);
   e.immediate_or_key = c.immediate;
   e.byte_count.set(c.bytes);
-  e.timestamp.set(timestamp);
   e.opcode_qpn.set((static_cast<std::uint32_t>(c.wqe_opcode) << 24) | (c.qpn & 0xffffff));
   e.wqe_counter.set(c.counter);
   e.op_own = wire::make_op_own(c.opcode, c.solicited, owner);

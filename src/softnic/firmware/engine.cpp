@@ -6,10 +6,6 @@
 #include <algorithm>
 #include <chrono>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "softnic/fabric/fabric.hpp"
 
 namespace belfry::softnic {
@@ -17,12 +13,6 @@ namespace belfry::softnic {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-void relax() {
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
-}
 
 /// Where an idle NIC stands on its way from spinning to sleeping.
 class IdleState {
@@ -37,8 +27,9 @@ class IdleState {
 
   /// Waits as long as this stage of idleness says.
   void wait(Nic& nic) {
-    // The clock is read once in a while only: spinning is for latency.
-    if (idle_ && ++polls_ % 64 != 0 && !yielding_) return relax();
+    // The clock is read once in a while only, and nothing pauses: this short stage is for latency, and a
+    // pause instruction takes as long as a poll.
+    if (idle_ && ++polls_ % 64 != 0 && !yielding_) return;
     const auto now = Clock::now();
     if (!idle_) {
       idle_ = true;

@@ -16,7 +16,7 @@ Completion send_completion(const QueuePair& qp, std::uint64_t first_block, wire:
 }
 
 void push_send(NicCore& core, QueuePair& qp, const Completion& completion) {
-  if (qp.send_cq->push(completion, core.now)) return;
+  if (qp.send_cq->push(completion)) return;
   // The completion is lost with its queue; a QP whose completions cannot be told has failed.
   if (qp.state != QpState::error) {
     report(qp, AsyncEvent::qp_fatal);
@@ -24,7 +24,7 @@ void push_send(NicCore& core, QueuePair& qp, const Completion& completion) {
   }
 }
 
-std::size_t flush_sends(NicCore& core, QueuePair& qp) {
+std::size_t flush_sends(QueuePair& qp) {
   std::size_t flushed = 0;
   while (qp.completed < qp.producer && !qp.send_cq->full()) {
     wire::ControlSegment control;
@@ -37,13 +37,13 @@ std::size_t flush_sends(NicCore& core, QueuePair& qp) {
         std::max(1u, (control.segments() + wire::kSegmentsPerBlock - 1) / wire::kSegmentsPerBlock);
     qp.completed = std::min<std::uint64_t>(qp.completed + blocks, qp.producer);
     qp.next = qp.completed;
-    qp.send_cq->push(c, core.now);
+    qp.send_cq->push(c);
     ++flushed;
   }
   return flushed;
 }
 
-std::size_t flush_receives(NicCore& core, QueuePair& qp) {
+std::size_t flush_receives(QueuePair& qp) {
   std::size_t flushed = 0;
   for (std::uint32_t left = receives_posted(qp); left != 0 && !qp.receive_cq->full(); --left) {
     Completion c;
@@ -53,7 +53,7 @@ std::size_t flush_receives(NicCore& core, QueuePair& qp) {
     c.counter = static_cast<std::uint16_t>(qp.receive_next++);
     c.qpn = qp.number;
     c.user_index = qp.attributes.user_index;
-    qp.receive_cq->push(c, core.now);
+    qp.receive_cq->push(c);
     ++flushed;
   }
   return flushed;
@@ -110,8 +110,8 @@ void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause) {
 std::size_t flush_errored(NicCore& core) {
   std::size_t flushed = 0;
   for (QueuePair* qp : core.flushing) {
-    if (qp->attributes.send_blocks != 0 && qp->send_cq) flushed += flush_sends(core, *qp);
-    if (qp->receive_cq) flushed += flush_receives(core, *qp);
+    if (qp->attributes.send_blocks != 0 && qp->send_cq) flushed += flush_sends(*qp);
+    if (qp->receive_cq) flushed += flush_receives(*qp);
   }
   return flushed;
 }

@@ -109,7 +109,7 @@ std::size_t Nic::poll() {
   // A control call that waits goes first; it holds the lock for microseconds.
   while (core.control_waiting.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
   std::lock_guard guard(core.lock);
-  core.now = core.clock();
+  core.time_known = false;
   core.next_timer = 0;
   std::size_t work = scan_doorbells(core);
   for (std::size_t i = 0; i < core.sending.size();) {

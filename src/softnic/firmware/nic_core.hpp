@@ -31,6 +31,7 @@ struct Uar {
   std::uint64_t seen_arm = 0;
   std::vector<QueuePair*> qps;
   std::vector<CompletionQueue*> cqs;
+  QueuePair* recent = nullptr;  ///< of `qps`: the one that rang last
 };
 
 struct ProtectionDomain {
@@ -80,7 +81,8 @@ class NicCore {
   std::vector<QueuePair*> flushing;    ///< QPs in error
   std::uint64_t epoch = 1;             ///< changes with every change to a QP
   std::uint64_t next_timer = 0;        ///< ns; earliest deadline of a QP; 0: none
-  std::uint64_t now = 0;               ///< ns, read once a poll
+  std::uint64_t now = 0;               ///< ns, as time() read it in this poll
+  bool time_known = false;
   std::uint64_t (*clock)() = nullptr;  ///< tests put their own here
   NicCounters counters;
 
@@ -97,6 +99,15 @@ class NicCore {
                    std::uint32_t rights, unsigned char** memory) const {
     return check_key(keys.data(), static_cast<std::uint32_t>(keys.size()), key, pd, address, bytes, rights,
                      memory);
+  }
+  /// ns; read at most once a poll, and only where a timer needs it: a clock costs as much as a small
+  /// WRITE.
+  std::uint64_t time() {
+    if (!time_known) {
+      now = clock();
+      time_known = true;
+    }
+    return now;
   }
   void arm_timer(std::uint64_t deadline) {
     if (deadline != 0 && (next_timer == 0 || deadline < next_timer)) next_timer = deadline;

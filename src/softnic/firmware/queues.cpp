@@ -245,6 +245,7 @@ int Nic::destroy_qp(std::uint32_t qpn) {
   if (!qp) return EINVAL;
   core.forget(*qp);
   std::erase(qp->uar->qps, qp);
+  if (qp->uar->recent == qp) qp->uar->recent = nullptr;
   forget_doorbells_of_qp(*qp->uar, qpn);
   --qp->send_cq->users;
   --qp->receive_cq->users;

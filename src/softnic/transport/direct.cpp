@@ -251,7 +251,7 @@ std::size_t run_direct(NicCore& core, QueuePair& qp) {
   for (unsigned ahead = 1; ahead < kPrefetchBlocks; ++ahead) prefetch(qp, qp.next + ahead);
   while (done < kTurnBudget && qp.next < qp.producer) {
     const std::uint64_t deadline = qp.requester.deadline;
-    if (deadline != 0 && core.now < deadline) {
+    if (deadline != 0 && core.time() < deadline) {
       if (deadline != ~0ull) core.arm_timer(deadline);
       break;
     }

@@ -27,7 +27,7 @@ void go_back(QueuePair& qp) {
   if (!s.response_needed && acknowledged > 0) q.emit_packets = static_cast<std::uint32_t>(acknowledged);
 }
 
-void note_progress(const NicCore& core, QueuePair& qp) {
+void note_progress(NicCore& core, QueuePair& qp) {
   auto& q = qp.requester;
   q.retries_left = qp.context.retry_count;
   q.rnr_retries_left = qp.context.rnr_retry;
@@ -320,7 +320,7 @@ void on_atomic_response(NicCore& core, QueuePair& qp, std::uint32_t psn, std::ui
 
 std::size_t run_packets(NicCore& core, QueuePair& qp) {
   auto& q = qp.requester;
-  if (q.deadline != 0 && core.now >= q.deadline && !q.started.empty() && !expire(core, qp)) return 1;
+  if (q.deadline != 0 && core.time() >= q.deadline && !q.started.empty() && !expire(core, qp)) return 1;
   std::size_t done = 0;
   while (done < kTurnBudget) {
     if (q.emit_index == q.started.size() && !start_next(core, qp)) break;

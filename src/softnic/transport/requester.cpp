@@ -78,9 +78,9 @@ SendFailure failure_of_nak(const StartedWqe& wqe, wire::NakCode code) {
   return f;
 }
 
-std::uint64_t acknowledge_deadline(const NicCore& core, const QueuePair& qp) {
+std::uint64_t acknowledge_deadline(NicCore& core, const QueuePair& qp) {
   if (qp.context.timeout == 0) return ~0ull;
-  return core.now + std::max<std::uint64_t>(kLeastTimeout, 4096ull << qp.context.timeout);
+  return core.time() + std::max<std::uint64_t>(kLeastTimeout, 4096ull << qp.context.timeout);
 }
 
 bool take_rnr(NicCore& core, QueuePair& qp, std::uint8_t timer) {
@@ -89,7 +89,7 @@ bool take_rnr(NicCore& core, QueuePair& qp, std::uint8_t timer) {
     if (q.rnr_retries_left == 0) return false;
     --q.rnr_retries_left;
   }
-  q.not_before = core.now + 1000ull * wire::kRnrTimerMicroseconds[timer & 31];
+  q.not_before = core.time() + 1000ull * wire::kRnrTimerMicroseconds[timer & 31];
   q.deadline = 0;
   core.arm_timer(q.not_before);
   return true;
@@ -107,7 +107,7 @@ bool has_send_work(const QueuePair& qp) {
 std::size_t run_send_queue(NicCore& core, QueuePair& qp) {
   if (!qp.can_send()) return 0;
   if (qp.requester.not_before != 0) {
-    if (core.now < qp.requester.not_before) {
+    if (core.time() < qp.requester.not_before) {
       core.arm_timer(qp.requester.not_before);
       return 0;
     }

@@ -40,7 +40,7 @@ wire::Syndrome check_wqe(NicCore& core, const QueuePair& qp, SpanList& spans, st
 /// Ends the WQE with what a NAK says. \return how the requester completes it
 SendFailure failure_of_nak(const StartedWqe& wqe, wire::NakCode code);
 /// \return the acknowledgement deadline counted from now; ~0 where the QP waits for ever
-std::uint64_t acknowledge_deadline(const NicCore& core, const QueuePair& qp);
+std::uint64_t acknowledge_deadline(NicCore& core, const QueuePair& qp);
 /// Takes an RNR NAK: sets the pause. \return false where no retry is left
 bool take_rnr(NicCore& core, QueuePair& qp, std::uint8_t timer);
 /// Writes an atomic's former value as its size demands.

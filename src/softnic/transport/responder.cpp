@@ -45,32 +45,30 @@ void accept(QueuePair& qp, const RequestPacket& p) {
 }
 
 bool push_receive(NicCore& core, QueuePair& qp, const Completion& completion) {
-  if (qp.receive_cq->push(completion, core.now)) return true;
+  if (qp.receive_cq->push(completion)) return true;
   report(qp, AsyncEvent::qp_fatal);
   enter_error(core, qp, wire::Syndrome::local_qp_operation);
   return false;
 }
 
-Completion receive_completion(const NicCore& core, const QueuePair& qp, std::uint64_t index) {
+Completion receive_completion(const QueuePair& qp, std::uint64_t index) {
   Completion c;
   c.counter = static_cast<std::uint16_t>(index);
   c.qpn = qp.number;
   c.user_index = qp.attributes.user_index;
   c.remote_qpn = qp.context.destination_qpn;
   c.slid = qp.context.path.dlid;
-  c.wqe_opcode = 0;
-  static_cast<void>(core);
   return c;
 }
 
 /// A receive that cannot take its message: completes in error here, and the sender is refused.
 Reply fail_receive(NicCore& core, QueuePair& qp, wire::Syndrome syndrome, std::uint8_t vendor,
                    wire::NakCode code) {
-  Completion c = receive_completion(core, qp, qp.responder.receive_index);
+  Completion c = receive_completion(qp, qp.responder.receive_index);
   c.opcode = wire::CqeOpcode::responder_error;
   c.syndrome = syndrome;
   c.vendor = vendor;
-  qp.receive_cq->push(c, core.now);
+  qp.receive_cq->push(c);
   enter_error(core, qp, syndrome);
   return nak(code);
 }
@@ -123,7 +121,7 @@ Reply respond_send(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   r.verb = Verb::send;
   accept(qp, p);
   if (p.last) {
-    Completion c = receive_completion(core, qp, r.receive_index);
+    Completion c = receive_completion(qp, r.receive_index);
     c.opcode = p.has_immediate ? wire::CqeOpcode::responder_send_immediate : wire::CqeOpcode::responder_send;
     c.bytes = static_cast<std::uint32_t>(r.received);
     c.immediate = p.immediate;
@@ -165,7 +163,7 @@ Reply respond_write(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   r.verb = Verb::write;
   accept(qp, p);
   if (p.last && p.has_immediate) {
-    Completion c = receive_completion(core, qp, qp.receive_next++);
+    Completion c = receive_completion(qp, qp.receive_next++);
     c.opcode = wire::CqeOpcode::responder_write_immediate;
     c.bytes = static_cast<std::uint32_t>(r.received);
     c.immediate = p.immediate;
