@@ -52,7 +52,8 @@ class FrameReceiver {
   virtual void receive(const FrameHeader& header, const std::byte* data) = 0;
 };
 
-/// One NIC's port to the fabric. Used by one thread at a time, except wake().
+/// One NIC's port to the fabric. Used by one thread at a time, with two exceptions: wake() comes from any
+/// thread at any time, and claim_block() may come while another thread is in wait().
 class Fabric {
  public:
   virtual ~Fabric() = default;

@@ -66,6 +66,9 @@ class SharedFabric final : public Fabric {
   bool service_due(std::size_t delivered);
   bool service();
 
+  // claim_block() may run during another thread's wait(): they meet in the epoll set alone, which is the
+  // kernel's. Of what follows, claim_block() touches random_, own_ and the list of listeners, wait() the
+  // rest.
   SharedFabricOptions options_;
   BlockNames names_;
   SharedFabricCounters counters_;

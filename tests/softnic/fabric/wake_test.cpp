@@ -94,6 +94,34 @@ TEST(Wake, ManyWakesFromAnotherThread) {
   EXPECT_LT(Clock::now() - start, kFar);
 }
 
+// Fault: a block claimed while the port sleeps is not served, or the two calls touch the same data (the
+// thread sanitizer's test).
+TEST(Wake, ABlockClaimedDuringAWaitIsServed) {
+  const std::string fabric = unique_fabric();
+  SharedFabric port(options_of(fabric)), peer(options_of(fabric));
+  constexpr std::uint32_t kBlocks = 50;
+  std::atomic<std::uint32_t> received{0};
+  std::thread sleeper([&] {
+    CheckingReceiver receiver;
+    const auto end = Clock::now() + kFar;
+    while (receiver.frames < kBlocks && Clock::now() < end) {
+      port.wait(kFar);
+      port.poll(receiver, 10);
+      received.store(static_cast<std::uint32_t>(receiver.frames));
+    }
+  });
+  const auto end = Clock::now() + kFar;
+  for (std::uint32_t i = 0; i < kBlocks; ++i) {
+    std::this_thread::sleep_for(1ms);  // into its wait()
+    const auto block = port.claim_block();
+    ASSERT_TRUE(block);
+    ASSERT_EQ(TestFrame(i, 0, 64).send(peer, qpn_of(*block)), SendOutcome::sent);
+    while (received.load() != i + 1 && Clock::now() < end) std::this_thread::yield();
+  }
+  sleeper.join();
+  EXPECT_EQ(received.load(), kBlocks);
+}
+
 // Fault: a frame published while its receiver falls asleep and wakes nobody (two threads, so that the
 // thread sanitizer sees both sides; wake_process_test does it between processes).
 TEST(Wake, PingPongOfSleepers) {
