@@ -167,7 +167,11 @@ void SharedFabric::wait(std::chrono::nanoseconds timeout) {
   const bool quiet = incoming_.announce_sleep() && (!loop_ || loop_->consumer.empty());
   if (quiet) {
     ++counters_.sleeps;
-    watch_.wait(timeout);
+    // Most sleeps of an idle port end with their time: no second system call then.
+    if (!watch_.wait(timeout)) {
+      incoming_.announce_awake();
+      return;
+    }
   }
   incoming_.announce_awake();
   // Only wait() takes a wake() up: poll() would take one that is meant for the wait() behind it.

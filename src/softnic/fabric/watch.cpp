@@ -38,13 +38,13 @@ std::span<const WatchEvent> Watch::ready() {
   return {events_.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
 }
 
-void Watch::wait(std::chrono::nanoseconds timeout) const {
+bool Watch::wait(std::chrono::nanoseconds timeout) const {
   if (timeout < timeout.zero()) timeout = timeout.zero();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
   const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (timeout - seconds).count()};
   pollfd self{.fd = epoll_.get(), .events = POLLIN, .revents = 0};
-  ppoll(&self, 1, &limit,
-        nullptr);  // epoll_wait counts in milliseconds, epoll_pwait2 is newer than some kernels
+  // epoll_wait counts in milliseconds, and epoll_pwait2 is newer than some kernels.
+  return ppoll(&self, 1, &limit, nullptr) > 0;
 }
 
 }  // namespace belfry::softnic

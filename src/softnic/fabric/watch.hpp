@@ -42,8 +42,8 @@ class Watch {
   /// What is ready now, some of it if there is very much. Never blocks. Valid until the next call.
   std::span<const WatchEvent> ready();
 
-  /// Sleeps until something is ready, a signal arrives or the time is over.
-  void wait(std::chrono::nanoseconds timeout) const;
+  /// Sleeps until something is ready, a signal arrives or the time is over. \return whether something is
+  bool wait(std::chrono::nanoseconds timeout) const;
 
  private:
   OwnedFd epoll_;
