@@ -1,0 +1,176 @@
+/// `belfry bench` from end to end, on the software NIC.
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "bench/record_io.hpp"
+#include "cli/run_program.hpp"
+
+namespace belfry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using bench::Record;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<Record> records_of(const std::string& text) {
+  std::istringstream in(text);
+  return bench::read_json_lines(in, "stdout");
+}
+
+std::set<std::string> names_of(const std::vector<Record>& records) {
+  std::set<std::string> names;
+  for (const Record& record : records) names.insert(record.arm + "/" + record.metric);
+  return names;
+}
+
+const std::set<std::string> kOpNames = {
+    "verbs-inline/issue",   "verbs-inline/put_completion",  "verbs-inline/round_trip",
+    "verbs-pointer/issue",  "verbs-pointer/put_completion", "verbs-pointer/round_trip",
+    "clock/clock_overhead",
+};
+
+/// What every record of a run of `op` on the software NIC must say.
+void expect_sound(const std::vector<Record>& records, std::int64_t processes) {
+  for (const Record& record : records) {
+    const std::string name = record.arm + "/" + record.metric;
+    EXPECT_EQ(record.nic, bench::NicKind::soft_cpu) << name;
+    EXPECT_EQ(record.source, bench::Source::measured) << name;
+    EXPECT_EQ(record.run, records.front().run) << name;
+    EXPECT_EQ(*bench::find(record.parameters, "processes"), bench::Value(processes)) << name;
+    EXPECT_EQ(record.passes.size(), 2u) << name;
+    EXPECT_EQ(record.count, 2 * 50u) << name;
+    EXPECT_THAT(bench::text_of(record.platform, "name"), HasSubstr("software NIC")) << name;
+    EXPECT_NE(bench::text_of(record.versions, "rdma_core"), "") << name;
+    if (record.arm == "clock") {
+      EXPECT_FALSE(record.verified.has_value());
+      continue;
+    }
+    EXPECT_EQ(record.verified, true) << name;
+    EXPECT_GT(*record.min, 0) << name;
+  }
+}
+
+class Bench : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "belfry-bench-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path folder_;
+};
+
+// Fault: the figures of one process: an arm or metric is missing, a payload is wrong, or the software NIC is
+// not named.
+TEST_F(Bench, OpInOneProcess) {
+  const Outcome outcome =
+      run_belfry({"bench", "op", "--quick", "--iterations", "50", "--nic", "soft", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  EXPECT_EQ(names_of(records), kOpNames);
+  expect_sound(records, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("SOFTWARE NIC: figures say nothing about hardware"));
+  EXPECT_THAT(outcome.err, HasSubstr("published P-IB"));
+}
+
+// Fault: two processes do not find each other, or one is left behind.
+TEST_F(Bench, OpInTwoProcesses) {
+  const Outcome outcome = run_belfry(
+      {"bench", "op", "--quick", "--iterations", "50", "--nic", "soft", "--processes", "2", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  EXPECT_EQ(names_of(records), kOpNames);
+  expect_sound(records, 2);
+}
+
+// Fault: files and table do not hold the same records; --arms measures more than was asked for.
+TEST_F(Bench, WritesJsonAndCsv) {
+  const std::string json = folder_ / "x.jsonl";
+  const std::string csv = folder_ / "x.csv";
+  const Outcome outcome = run_belfry({"bench", "op", "--quick", "--iterations", "50", "--nic", "soft",
+                                      "--arms", "verbs-pointer", "--json", json, "--csv", csv});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::ifstream json_in(json);
+  std::ifstream csv_in(csv);
+  const std::vector<Record> records = bench::read_json_lines(json_in, json);
+  EXPECT_EQ(records, bench::read_csv(csv_in, csv));
+  EXPECT_EQ(names_of(records), (std::set<std::string>{"verbs-pointer/issue", "verbs-pointer/put_completion",
+                                                      "verbs-pointer/round_trip"}));
+  EXPECT_THAT(outcome.out, HasSubstr("verbs-pointer"));
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+// Fault: an experiment of the software NIC misses an arm, or does not check what it moves.
+TEST_F(Bench, SoftnicPricesItself) {
+  const Outcome outcome = run_belfry({"bench", "softnic", "--quick", "--passes", "1", "--iterations", "50",
+                                      "--idle-ms", "100", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  EXPECT_EQ(names_of(records),
+            (std::set<std::string>{"verbs-inline/put_completion", "rate-verbs/rate", "rate-devx/rate",
+                                   "copy-64k/goodput", "copy-64k/memcpy", "copy-64k/goodput_over_memcpy",
+                                   "idle/idle_cpu", "idle/resident_added"}));
+  for (const Record& record : records) {
+    EXPECT_EQ(record.nic, bench::NicKind::soft_cpu);
+    if (record.arm != "idle") {
+      EXPECT_EQ(record.verified, true) << record.arm;
+    }
+  }
+}
+
+// Fault: a path that cannot be written is noticed when everything has been measured.
+TEST_F(Bench, UnwritablePathFailsBeforeMeasuring) {
+  for (const char* option : {"--json", "--csv"}) {
+    const std::string path = folder_ / "missing" / "x";
+    // A run of this length would end in the test's time limit.
+    const Outcome outcome =
+        run_belfry({"bench", "op", "--nic", "soft", "--iterations", "1000000000", option, path});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(path));
+    EXPECT_THAT(outcome.err, HasSubstr("nothing has been measured"));
+  }
+}
+
+// Fault: a device that is not there ends in a crash, or in silence on the software NIC instead.
+TEST_F(Bench, AnUnknownDeviceIsNamed) {
+  const Outcome outcome = run_belfry({"bench", "op", "--quick", "--nic", "mlx5_99"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("belfry: "));
+  EXPECT_THAT(outcome.err, HasSubstr("mlx5_99"));
+}
+
+// Fault: a setting of the software NIC that it refuses leads to a run without it.
+TEST_F(Bench, AWrongSettingOfTheSoftwareNicIsNamed) {
+  const Outcome outcome =
+      run_belfry({"bench", "op", "--quick", "--nic", "soft"}, {"BELFRY_SOFTNIC_DEVICES=99"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("BELFRY_SOFTNIC_DEVICES"));
+}
+
+// Fault: on Ethernet the wrong GID is taken, and the choice is not told.
+TEST_F(Bench, OpOnEthernetPrintsTheGidAndItsReason) {
+  const Outcome outcome = run_belfry({"bench", "op", "--quick", "--iterations", "50", "--nic", "soft"},
+                                     {"BELFRY_SOFTNIC_LINK=eth"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("note: GID index 3"));
+}
+
+// Fault: the seed reaches one end only, so that the other checks against the wrong payload.
+TEST_F(Bench, TheSeedReachesBothEnds) {
+  const Outcome outcome = run_belfry({"bench", "op", "--quick", "--iterations", "50", "--nic", "soft",
+                                      "--processes", "2", "--seed", "77", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  expect_sound(records_of(outcome.out), 2);
+}
+
+}  // namespace
+}  // namespace belfry::cli

@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace belfry::cli {
+
+struct Outcome {
+  int exit_code = -1;  ///< 128 + signal where a signal ended it
+  std::string out;
+  std::string err;
+};
+
+/// Runs the belfry that this build has made.
+/// \param environment NAME=VALUE, on top of this process's
+Outcome run_belfry(const std::vector<std::string>& arguments,
+                   const std::vector<std::string>& environment = {});
+
+}  // namespace belfry::cli
