@@ -42,9 +42,6 @@ unsigned path_mtu_of_netdev(unsigned netdev_mtu);
 inline constexpr char kFirmwareVersion[] = "28.39.1002";
 inline constexpr char kBoardId[] = "BELFRY_SOFTNIC";
 
-/// Length of a port's GID table; entries behind DeviceIdentity::gids are empty.
-constexpr unsigned gid_table_entries(LinkLayer link) { return link == LinkLayer::ethernet ? 16 : 8; }
-
 DeviceIdentity identify(const Config& config, unsigned index);
 
 }  // namespace belfry::softnic

@@ -105,15 +105,16 @@ void add_pci_function(const Directory& pci, const DeviceIdentity& device, const 
   pci.file("uevent", "DRIVER=mlx5_core\nPCI_ID=15B3:1021\nPCI_SUBSYS_ID=15B3:0000\nPCI_SLOT_NAME=" + address);
 }
 
+/// An entry without a GID shows zeros, and its attributes cannot be read; nor can the netdev of an
+/// InfiniBand port, which has none.
 void add_gids(const Directory& port, const DeviceIdentity& device) {
-  for (unsigned i = 0; i < gid_table_entries(device.link); ++i) {
+  for (std::size_t i = 0; i < device.gids.size(); ++i) {
     const std::string name = std::to_string(i);
-    const bool filled = i < device.gids.size();
-    const Gid gid = filled ? device.gids[i].gid : Gid{};
-    port.file("gids/" + name, hex_groups(gid.data(), 16));
+    const GidEntry& entry = device.gids[i];
+    const bool filled = entry.gid != Gid{};
+    port.file("gids/" + name, hex_groups(entry.gid.data(), 16));
     if (filled) {
-      const bool v2 = device.gids[i].type == GidType::roce_v2;
-      port.file("gid_attrs/types/" + name, v2 ? "RoCE v2" : "IB/RoCE v1");
+      port.file("gid_attrs/types/" + name, entry.type == GidType::roce_v2 ? "RoCE v2" : "IB/RoCE v1");
     } else {
       port.unreadable("gid_attrs/types/" + name);
     }
@@ -161,7 +162,7 @@ void add_port(const Directory& port, const DeviceIdentity& device) {
   port.file("lid_mask_count", "0");
   port.file("sm_lid", hex(ethernet ? 0 : 1));
   port.file("sm_sl", "0");
-  port.file("cap_mask", "0x00010000");
+  port.file("cap_mask", ethernet ? "0x04010000" : "0x00014800");
   port.file("has_smi", "0");
   add_gids(port, device);
   for (unsigned i = 0; i < (ethernet ? 1 : kPkeys); ++i) {
