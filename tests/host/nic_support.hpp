@@ -81,7 +81,6 @@ class DevxPoster {
         wire::make_control(opcode, producer_, view_.qpn, count, wire::kWqeCompletionAlways);
     std::memcpy(block, &control, sizeof control);
     std::memcpy(block + sizeof control, segments.data(), segments.size());
-    last_ = control;
     ++producer_;
   }
 
@@ -106,7 +105,8 @@ class DevxPoster {
     post(wire::WqeOpcode::atomic_fetch_add, segments);
   }
 
-  /// W R D with system-scope edges. In no_record mode there is no R.
+  /// W R D with system-scope edges. In no_record mode there is no R, and D carries the index: the
+  /// producer's, one past the last block.
   void ring() {
     if (view_.doorbell == DoorbellMode::record) {
       std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -115,8 +115,10 @@ class DevxPoster {
                                                   std::memory_order_release);
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    const std::uint64_t doorbell =
+        wire::send_doorbell(Be32(static_cast<std::uint32_t>(producer_ & 0xffff) << 8), Be32(view_.qpn << 8));
     std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(view_.uar_register))
-        .store(wire::send_doorbell(last_.opmod_index_opcode, last_.qpn_ds), std::memory_order_release);
+        .store(doorbell, std::memory_order_release);
   }
 
   /// The next completion. \return nothing if none came in time
@@ -165,7 +167,6 @@ class DevxPoster {
   }
 
   DevxQueueView view_;
-  wire::ControlSegment last_{};
   std::uint64_t producer_ = 0;
   std::uint64_t consumer_ = 0;
 };

@@ -59,7 +59,9 @@ struct DevxQueueView {
   std::uint32_t receive_stride = 0;
   wire::QpDoorbellRecord* record = nullptr;  ///< in no_record mode the device ignores its send word
   DoorbellMode doorbell = DoorbellMode::record;
-  void* uar_register = nullptr;  ///< a doorbell is one 8 B store here
+  /// A doorbell is one 8 B store here: wire::send_doorbell(producer << 8, qpn << 8), where the producer
+  /// is one past the last block posted, 16 bits. In no_record mode the device takes it from there.
+  void* uar_register = nullptr;
   std::uint32_t uar_page = 0;    ///< the device's page id
   bool owns_register = false;    ///< false: other queues of this process ring it too
   CompletionRing send_completions;
