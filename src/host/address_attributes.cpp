@@ -28,8 +28,8 @@ std::string describe_pair(const QueueAddress& local, const QueueAddress& remote)
     std::snprintf(text, sizeof text, "0x%06x", qpn);
     return std::string(text);
   };
-  std::string peer = remote.link == LinkLayer::ethernet ? format_gid(remote.gid)
-                                                        : "LID " + std::to_string(remote.lid);
+  std::string peer =
+      remote.link == LinkLayer::ethernet ? format_gid(remote.gid) : "LID " + std::to_string(remote.lid);
   return "QP " + number(local.qpn) + " to " + peer + " QP " + number(remote.qpn);
 }
 

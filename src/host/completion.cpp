@@ -34,12 +34,14 @@ Explanation explain(CompletionStatus status) {
       return {"remote invalid request",
               "The peer's QP does not take this operation: check its access rights, sizes and alignment"};
     case CompletionStatus::remote_access:
-      return {"remote access error", "The rkey, the address range or the access rights do not match at the peer"};
+      return {"remote access error",
+              "The rkey, the address range or the access rights do not match at the peer"};
     case CompletionStatus::remote_operation:
       return {"remote operation error", "The peer's side failed to carry it out: look at its completions"};
     case CompletionStatus::retry_exceeded:
-      return {"transport retry exceeded",
-              "The peer does not answer: it is gone, its QP is not connected, or path, GID or MTU do not match"};
+      return {
+          "transport retry exceeded",
+          "The peer does not answer: it is gone, its QP is not connected, or path, GID or MTU do not match"};
     case CompletionStatus::rnr_retry_exceeded:
       return {"receiver-not-ready retry exceeded", "The peer posted no receive in time"};
     case CompletionStatus::remote_aborted:
@@ -58,7 +60,8 @@ std::string describe(const Completion& completion) {
   char text[160];
   std::snprintf(text, sizeof text, "%s (status %u, vendor syndrome 0x%02x) on QP 0x%06x, request %llu",
                 explain(completion.status).name, static_cast<unsigned>(completion.status),
-                completion.vendor_syndrome, completion.qpn, static_cast<unsigned long long>(completion.wr_id));
+                completion.vendor_syndrome, completion.qpn,
+                static_cast<unsigned long long>(completion.wr_id));
   return text;
 }
 

@@ -76,7 +76,8 @@ void check_pair(const QueueAddress& local, const QueueAddress& remote) {
       refuse_pair("this end uses " + name_of(local) + ", the peer " + name_of(remote),
                   "Choose GIDs of one RoCE version and address family on both ends (BELFRY_GID_INDEX)");
     }
-    if (scope_of(remote.gid) == GidScope::empty) refuse_pair("the peer's GID is empty", "Check its RoCE address");
+    if (scope_of(remote.gid) == GidScope::empty)
+      refuse_pair("the peer's GID is empty", "Check its RoCE address");
     return;
   }
   if (local.lid == 0 || remote.lid == 0) {
@@ -119,7 +120,8 @@ QueueAddress QueueAddress::decode(std::span<const std::byte> bytes) {
   if (raw.magic.get() != kMagic) refuse_address("not an address of belfry");
   if (raw.version.get() != kVersion) refuse_address("another version");
   if (raw.link > 1 || raw.gid_type > 2) refuse_address("unknown link layer or GID type");
-  if (raw.qpn.get() > wire::kQpnMask || raw.psn.get() > wire::kPsnMask) refuse_address("QPN or PSN above 24 bits");
+  if (raw.qpn.get() > wire::kQpnMask || raw.psn.get() > wire::kPsnMask)
+    refuse_address("QPN or PSN above 24 bits");
   if (mtu_code(raw.path_mtu.get()) == 0) refuse_address("no path MTU");
   QueueAddress address;
   address.qpn = raw.qpn.get();

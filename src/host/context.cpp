@@ -68,10 +68,10 @@ ibv_port_attr query_port(ibv_context* context, const DeviceInfo& info, std::uint
     throw verbs_error(VerbsCall::query_port, code, subject);
   }
   if (attributes.state != IBV_PORT_ACTIVE) {
-    throw Error(ErrorKind::not_reachable,
-                subject + " is not active but " + ibv_port_state_str(attributes.state),
-                "Check cable, switch and, on InfiniBand, the subnet manager (`ibv_devinfo`); on RoCE bring the "
-                "network interface up");
+    throw Error(
+        ErrorKind::not_reachable, subject + " is not active but " + ibv_port_state_str(attributes.state),
+        "Check cable, switch and, on InfiniBand, the subnet manager (`ibv_devinfo`); on RoCE bring the "
+        "network interface up");
   }
   return attributes;
 }
@@ -118,7 +118,7 @@ Context Context::open(const ContextOptions& options) {
   }
   state->port_attributes = query_port(context, state->device, state->port);
   state->link = state->port_attributes.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet
-                                                                            : LinkLayer::infiniband;
+                                                                             : LinkLayer::infiniband;
   const auto table = read_gid_table(context, state->port, state->port_attributes.gid_tbl_len, state->link);
   state->gid = choose_gid(state->link, table, options.gid_index);
   const auto interface_mtu =

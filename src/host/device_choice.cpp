@@ -32,8 +32,9 @@ std::string what_it_is(const DeviceInfo& device) {
 
 DeviceChoice make_choice(std::span<const DeviceInfo> devices, std::size_t index, unsigned port,
                          std::string_view reason) {
-  DeviceChoice choice{index, port, "device " + devices[index].name + " port " + std::to_string(port) + " (" +
-                                       what_it_is(devices[index]) + "): "};
+  DeviceChoice choice{index, port,
+                      "device " + devices[index].name + " port " + std::to_string(port) + " (" +
+                          what_it_is(devices[index]) + "): "};
   choice.reason += reason;
   return choice;
 }

@@ -46,8 +46,9 @@ void require_power_of_two(const char* what, std::uint32_t value, std::uint32_t m
 
 void check_options(const Context& context, const DevxQueueOptions& options) {
   if (!context.devx().available) {
-    throw Error(ErrorKind::unsupported, "DEVX queues cannot be made on " + context.device_name(),
-                context.devx().reason + ". Use verbs queues, or the software NIC: `belfry softnic -- COMMAND`");
+    throw Error(
+        ErrorKind::unsupported, "DEVX queues cannot be made on " + context.device_name(),
+        context.devx().reason + ". Use verbs queues, or the software NIC: `belfry softnic -- COMMAND`");
   }
   require_power_of_two("a send queue", options.send_blocks, wire::kMaxSendQueueBlocks);
   if (options.receive_entries != 0) {
@@ -68,9 +69,10 @@ void check_options(const Context& context, const DevxQueueOptions& options) {
                 "Use DoorbellMode::record");
   }
   if (most != 0 && options.send_blocks > (1u << most)) {
-    throw Error(ErrorKind::bad_argument,
-                "a send queue of " + std::to_string(options.send_blocks) + " blocks without a doorbell record",
-                "The device's limit is " + std::to_string(1u << most));
+    throw Error(
+        ErrorKind::bad_argument,
+        "a send queue of " + std::to_string(options.send_blocks) + " blocks without a doorbell record",
+        "The device's limit is " + std::to_string(1u << most));
   }
 }
 
@@ -93,7 +95,8 @@ std::size_t receive_bytes(const DevxQueueOptions& options) {
 
 std::string describe(const DevxQueueOptions& options) {
   std::string text = std::to_string(options.send_blocks) + " send blocks";
-  if (options.receive_entries != 0) text += ", " + std::to_string(options.receive_entries) + " receive entries";
+  if (options.receive_entries != 0)
+    text += ", " + std::to_string(options.receive_entries) + " receive entries";
   if (options.doorbell == DoorbellMode::no_record) text += ", no doorbell record";
   return text;
 }
@@ -134,11 +137,13 @@ DevxQueue::DevxQueue(const ProtectionDomain& domain, const DevxQueueOptions& opt
   QueueMemory& memory = *q.options.memory;
   const bool collapsed = options.completions == CompletionLayout::collapsed;
   q.uar = Uar(context.get());
-  q.send_cq = DevxCompletionQueue(context.get(), memory, q.uar,
-                                  {options.send_blocks, options.completions, collapsed || options.ignore_overrun});
+  q.send_cq =
+      DevxCompletionQueue(context.get(), memory, q.uar,
+                          {options.send_blocks, options.completions, collapsed || options.ignore_overrun});
   if (options.receive_entries != 0) {
-    q.receive_cq = DevxCompletionQueue(context.get(), memory, q.uar,
-                                       {options.receive_entries, CompletionLayout::ring, options.ignore_overrun});
+    q.receive_cq =
+        DevxCompletionQueue(context.get(), memory, q.uar,
+                            {options.receive_entries, CompletionLayout::ring, options.ignore_overrun});
   }
 
   const std::size_t send_offset = receive_bytes(options);
@@ -199,8 +204,7 @@ void DevxQueue::create_qp(std::size_t record_offset) {
                                                        ? prm::SendDoorbellMode::no_record_external
                                                        : prm::SendDoorbellMode::record));
   Qp::ts_format::set(qp, static_cast<unsigned>(prm::TimestampFormat::device_default));
-  q.object =
-      DevxObject(q.domain.context().get(), VerbsCall::devx_create_qp, in, out, describe(options));
+  q.object = DevxObject(q.domain.context().get(), VerbsCall::devx_create_qp, in, out, describe(options));
   q.view.qpn = prm::CreateQpOut::qpn::get(out.data());
 }
 

@@ -62,8 +62,8 @@ ModifyQpMailbox make_reset_to_init(const TransitionFacts& facts) {
   Qp::rre::set(qp, has(facts.remote_access, Access::remote_read) ? 1 : 0);
   const bool atomics = has(facts.remote_access, Access::remote_atomic);
   Qp::rae::set(qp, atomics ? 1 : 0);
-  Qp::atomic_mode::set(qp, static_cast<unsigned>(atomics ? prm::AtomicMode::ib_specification
-                                                         : prm::AtomicMode::none));
+  Qp::atomic_mode::set(
+      qp, static_cast<unsigned>(atomics ? prm::AtomicMode::ib_specification : prm::AtomicMode::none));
   std::uint8_t* path = Qp::primary_address_path::at(qp);
   Path::vhca_port_num::set(path, facts.port);
   return box;

@@ -22,10 +22,10 @@ struct EthernetPath {
 struct TransitionFacts {
   std::uint32_t qpn = 0;
   std::uint8_t port = 1;
-  std::uint8_t gid_index = 0;    ///< of this end
+  std::uint8_t gid_index = 0;  ///< of this end
   std::uint32_t send_psn = 0;
   Access remote_access = Access::none;
-  EthernetPath ethernet;         ///< Ethernet only
+  EthernetPath ethernet;  ///< Ethernet only
 };
 
 ModifyQpMailbox make_reset_to_init(const TransitionFacts& facts);

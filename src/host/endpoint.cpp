@@ -108,7 +108,8 @@ Blob Endpoint::Impl::describe() const {
 
 void Endpoint::Impl::take(int peer, const Blob& blob) {
   const auto refuse = [&](const char* why) {
-    throw Error(ErrorKind::bad_argument, "rank " + std::to_string(peer) + "'s endpoint does not match: " + why,
+    throw Error(ErrorKind::bad_argument,
+                "rank " + std::to_string(peer) + "'s endpoint does not match: " + why,
                 "Every rank must use the same version and options");
   };
   EndpointHeader header;
@@ -120,7 +121,8 @@ void Endpoint::Impl::take(int peer, const Blob& blob) {
     refuse("it has another number of queues per peer");
   }
   if ((header.connect_self.get() != 0) != options.connect_self) refuse("its connect_self differs");
-  if (blob.size() != kHead + queues.size() * QueueAddress::kEncodedBytes) refuse("its description has another length");
+  if (blob.size() != kHead + queues.size() * QueueAddress::kEncodedBytes)
+    refuse("its description has another length");
   const std::span<const std::byte> rest = std::span(blob).subspan(sizeof header);
   windows.push_back(WindowDescription::decode(rest.first(WindowDescription::kEncodedBytes)));
   if (has_queues_to(peer)) connect(peer, rest.subspan(WindowDescription::kEncodedBytes));
@@ -184,8 +186,8 @@ const WindowDescription& Endpoint::window(int rank) const {
 }
 
 Queue& Endpoint::queue(int peer, int index) const {
-  const bool exists = peer >= 0 && peer < impl_->size && index >= 0 && index < impl_->options.queues_per_peer &&
-                      impl_->has_queues_to(peer);
+  const bool exists = peer >= 0 && peer < impl_->size && index >= 0 &&
+                      index < impl_->options.queues_per_peer && impl_->has_queues_to(peer);
   if (!exists) {
     throw Error(ErrorKind::bad_argument,
                 "there is no queue " + std::to_string(index) + " to rank " + std::to_string(peer),

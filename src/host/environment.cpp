@@ -116,7 +116,7 @@ std::span<const EnvironmentVariable> Environment::variables() { return kVariable
 std::vector<std::string> Environment::unknown(std::span<const std::string> names) {
   std::vector<std::string> strangers;
   for (const std::string& name : names) {
-    if (!name.starts_with("BELFRY_") || name.starts_with("BELFRY_SOFTNIC_")) continue;
+    if (!name.starts_with("BELFRY_") || name.starts_with("BELFRY_SOFTNIC")) continue;
     const bool known =
         std::any_of(kVariables.begin(), kVariables.end(), [&](const auto& v) { return v.name == name; });
     if (!known) strangers.push_back(name);

@@ -38,7 +38,8 @@ std::shared_ptr<void> allocate_host(std::size_t bytes, std::size_t alignment, bo
   const std::size_t mapped = round_up(bytes, align) + (align > kPage ? align : 0);
   void* base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) {
-    throw Error(ErrorKind::system, "cannot map " + format_bytes(mapped), "Ask for less, or free memory", errno);
+    throw Error(ErrorKind::system, "cannot map " + format_bytes(mapped), "Ask for less, or free memory",
+                errno);
   }
   void* start = reinterpret_cast<void*>(round_up(reinterpret_cast<std::uintptr_t>(base), align));
   if (huge_pages) madvise(start, round_up(bytes, align), MADV_HUGEPAGE);

@@ -56,7 +56,8 @@ Memory::Memory(const ProtectionDomain& domain, std::shared_ptr<void> storage, vo
   errno = 0;
   ibv_mr* region = ibv_reg_mr(domain.get(), address, bytes, static_cast<int>(access));
   if (region == nullptr) {
-    throw verbs_error(VerbsCall::reg_mr, errno != 0 ? errno : EIO, "a region of " + format_bytes(bytes), bytes);
+    throw verbs_error(VerbsCall::reg_mr, errno != 0 ? errno : EIO, "a region of " + format_bytes(bytes),
+                      bytes);
   }
   region_ = {region, [domain, kept = std::move(storage)](ibv_mr* r) { ibv_dereg_mr(r); }};
 }

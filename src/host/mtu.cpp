@@ -33,19 +33,21 @@ unsigned path_mtu_of_netdev(unsigned netdev_mtu) {
   return 0;
 }
 
-MtuChoice choose_mtu(unsigned port_active, std::optional<unsigned> netdev_mtu, std::optional<unsigned> bound) {
+MtuChoice choose_mtu(unsigned port_active, std::optional<unsigned> netdev_mtu,
+                     std::optional<unsigned> bound) {
   require_path_mtu("the port's active MTU", port_active);
   MtuChoice choice{port_active, "the port's active MTU"};
   if (netdev_mtu) {
     const unsigned fits = path_mtu_of_netdev(*netdev_mtu);
     if (fits == 0) {
-      throw Error(ErrorKind::unsupported,
-                  "the network interface's MTU of " + std::to_string(*netdev_mtu) +
-                      " B is too small for RoCE",
-                  "Raise it: `ip link set DEV mtu 4200` (352 B is the least)");
+      throw Error(
+          ErrorKind::unsupported,
+          "the network interface's MTU of " + std::to_string(*netdev_mtu) + " B is too small for RoCE",
+          "Raise it: `ip link set DEV mtu 4200` (352 B is the least)");
     }
     if (fits <= choice.bytes) {
-      choice = {fits, "the largest that fits in the network interface's MTU of " + std::to_string(*netdev_mtu)};
+      choice = {fits,
+                "the largest that fits in the network interface's MTU of " + std::to_string(*netdev_mtu)};
       if (fits < kLargest) choice.reason += " (4200 allows 4096)";
     }
   }

@@ -114,7 +114,8 @@ ChannelState Channel::read(Frame& frame, Deadline deadline) {
   }
 }
 
-int Channel::write(FrameKind kind, std::uint64_t sequence, std::span<const std::byte> payload, Deadline deadline) {
+int Channel::write(FrameKind kind, std::uint64_t sequence, std::span<const std::byte> payload,
+                   Deadline deadline) {
   const FrameHeader header{Be32(kFrameMagic), Be16(kFrameVersion), Be16(static_cast<std::uint16_t>(kind)),
                            Be64(sequence), Be64(payload.size())};
   const int code = write_all(std::as_bytes(std::span(&header, 1)), deadline);

@@ -70,10 +70,10 @@ class FrameDecoder {
 };
 
 enum class ChannelState : std::uint8_t {
-  frame,      ///< one frame came
-  nothing,    ///< nothing complete now (or by the deadline)
-  closed,     ///< the other end is gone
-  garbage,    ///< it speaks something else
+  frame,    ///< one frame came
+  nothing,  ///< nothing complete now (or by the deadline)
+  closed,   ///< the other end is gone
+  garbage,  ///< it speaks something else
 };
 
 /// A connection that carries frames.

@@ -39,7 +39,8 @@ Error lost_root() {
 }
 
 Error no_belfry(const TcpAddress& address) {
-  return {ErrorKind::not_reachable, "what listens at " + address.to_string() + " is no bootstrap of this version of belfry",
+  return {ErrorKind::not_reachable,
+          "what listens at " + address.to_string() + " is no bootstrap of this version of belfry",
           "Check BELFRY_BOOTSTRAP_ADDRESS, and that all ranks run the same version"};
 }
 
@@ -88,7 +89,8 @@ class TcpLeaf final : public Bootstrap {
     if (state != ChannelState::frame) leave(lost_root());
     if (frame.kind == FrameKind::abort) leave(told_error(frame));
     std::optional<std::vector<Blob>> all;
-    if (frame.kind == FrameKind::result && frame.sequence == sequence_) all = take_apart(frame.payload, size_);
+    if (frame.kind == FrameKind::result && frame.sequence == sequence_)
+      all = take_apart(frame.payload, size_);
     if (!all) {
       leave({ErrorKind::bad_argument, "rank 0 answered with something else than this exchange's result",
              "All ranks must run the same version of belfry"});
@@ -144,7 +146,8 @@ bool join(Channel& channel, const TcpAddress& address, int rank, int size, Deadl
 
 std::unique_ptr<Bootstrap> make_tcp_leaf(const TcpAddress& address, int rank, int size, Deadline deadline) {
   if (size < 2 || size > 65536 || rank < 1 || rank >= size) {
-    throw Error(ErrorKind::bad_argument, "rank " + std::to_string(rank) + " of a group of " + std::to_string(size),
+    throw Error(ErrorKind::bad_argument,
+                "rank " + std::to_string(rank) + " of a group of " + std::to_string(size),
                 "A rank that connects is 1..size-1");
   }
   std::string problem = "no try was made";
@@ -166,10 +169,11 @@ std::unique_ptr<Bootstrap> make_tcp_leaf(const TcpAddress& address, int rank, in
     std::this_thread::sleep_until(std::min(deadline, deadline_after(pause)));
     pause = std::min(pause * 2, kLongestPause);
   } while (Clock::now() < deadline);
-  throw Error(ErrorKind::timed_out,
-              "rank " + std::to_string(rank) + " could not join rank 0 at " + address.to_string() + ": " + problem,
-              "Start rank 0, check that its address is reachable from here, and that the group was not complete "
-              "before (a late rank cannot join)");
+  throw Error(
+      ErrorKind::timed_out,
+      "rank " + std::to_string(rank) + " could not join rank 0 at " + address.to_string() + ": " + problem,
+      "Start rank 0, check that its address is reachable from here, and that the group was not complete "
+      "before (a late rank cannot join)");
 }
 
 std::unique_ptr<Bootstrap> make_tcp_bootstrap(const Environment& environment) {

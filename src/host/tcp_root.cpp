@@ -87,7 +87,8 @@ void TcpRoot::admit_all(TcpListener listener, Deadline deadline) {
   strangers_.clear();
   for (std::size_t rank = 1; rank < leaves_.size(); ++rank) {
     if (const int code = leaves_[rank].write(FrameKind::welcome, 0, {}, deadline); code != 0) {
-      break_up({ErrorKind::not_reachable, "rank " + std::to_string(rank) + " left while the group was forming",
+      break_up({ErrorKind::not_reachable,
+                "rank " + std::to_string(rank) + " left while the group was forming",
                 "Its own error says why", code});
     }
   }
@@ -150,7 +151,8 @@ bool TcpRoot::hear_stranger(Stranger& stranger) {
   const std::uint32_t rank = hello.rank.get();
   if (hello.size.get() != leaves_.size()) {
     refuse(stranger.channel, "rank " + std::to_string(rank) + " expects a group of " +
-                                 std::to_string(hello.size.get()) + ", rank 0 one of " + std::to_string(leaves_.size()));
+                                 std::to_string(hello.size.get()) + ", rank 0 one of " +
+                                 std::to_string(leaves_.size()));
   } else if (rank == 0 || rank >= leaves_.size()) {
     refuse(stranger.channel, "there is no free rank " + std::to_string(rank) + " in a group of " +
                                  std::to_string(leaves_.size()));
@@ -225,7 +227,8 @@ void TcpRoot::take_contributions(std::vector<std::optional<Blob>>& blobs) {
       case ChannelState::nothing:
         continue;
       case ChannelState::closed:
-        break_up({ErrorKind::not_reachable, name + " has left or died", "Its own error, or its exit status, says why"});
+        break_up({ErrorKind::not_reachable, name + " has left or died",
+                  "Its own error, or its exit status, says why"});
       case ChannelState::garbage:
         break_up({ErrorKind::not_reachable, name + " sent something that is no frame",
                   "All ranks must run the same version of belfry"});
@@ -256,7 +259,8 @@ void TcpRoot::send_results(const std::vector<Blob>& all, Deadline deadline) {
     const int code = leaves_[rank].write(FrameKind::result, sequence_, payload, deadline);
     if (code == 0) continue;
     break_up({code == ETIMEDOUT ? ErrorKind::timed_out : ErrorKind::not_reachable,
-              "rank " + std::to_string(rank) + (code == ETIMEDOUT ? " does not take its results" : " has left or died"),
+              "rank " + std::to_string(rank) +
+                  (code == ETIMEDOUT ? " does not take its results" : " has left or died"),
               "Its own error, or its exit status, says why", code});
   }
 }
@@ -266,7 +270,8 @@ void TcpRoot::break_up(const Error& error) {
   const auto head = std::as_bytes(std::span(&kind, 1));
   const auto text = as_payload(error.message());
   Blob payload(head.begin(), head.end());
-  payload.insert(payload.end(), text.begin(), text.begin() + std::min(text.size(), kMaxTextBytes - head.size()));
+  payload.insert(payload.end(), text.begin(),
+                 text.begin() + std::min(text.size(), kMaxTextBytes - head.size()));
   const Deadline deadline = deadline_after(kAbortTime);
   for (Channel& leaf : leaves_) {
     if (leaf.open()) leaf.write(FrameKind::abort, sequence_, payload, deadline);

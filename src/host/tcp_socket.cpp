@@ -32,7 +32,8 @@ InfoList resolve(const TcpAddress& address, bool passive, int& status) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0);
   addrinfo* list = nullptr;
-  status = getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(), address.port.c_str(), &hints, &list);
+  status =
+      getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(), address.port.c_str(), &hints, &list);
   return InfoList(status == 0 ? list : nullptr);
 }
 
@@ -93,7 +94,8 @@ std::string taken_port(int fd) {
   socklen_t bytes = sizeof name;
   char port[NI_MAXSERV] = {};
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&name), &bytes) != 0 ||
-      getnameinfo(reinterpret_cast<sockaddr*>(&name), bytes, nullptr, 0, port, sizeof port, NI_NUMERICSERV) != 0) {
+      getnameinfo(reinterpret_cast<sockaddr*>(&name), bytes, nullptr, 0, port, sizeof port, NI_NUMERICSERV) !=
+          0) {
     return "0";
   }
   return port;
@@ -156,7 +158,8 @@ TcpListener::TcpListener(const TcpAddress& address) : address_(address) {
     }
   }
   throw Error(ErrorKind::system, "cannot listen on " + address.to_string(),
-              "Rank 0 must run on the host of that address, and the port be free (port 0 takes a free one)", code);
+              "Rank 0 must run on the host of that address, and the port be free (port 0 takes a free one)",
+              code);
 }
 
 TcpListener::~TcpListener() { Descriptor(std::exchange(descriptor_, -1)).reset(); }
@@ -203,7 +206,8 @@ ConnectAttempt connect_once(const TcpAddress& address, Deadline deadline) {
     return attempt;
   }
   for (const addrinfo* info = list.get(); info != nullptr; info = info->ai_next) {
-    Descriptor fd(socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, info->ai_protocol));
+    Descriptor fd(
+        socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, info->ai_protocol));
     if (!fd) {
       attempt.problem = std::strerror(errno);
       continue;

@@ -31,7 +31,8 @@ class Group {
       if (deadline == Deadline::max()) {
         changed_.wait(lock, over);
       } else if (!changed_.wait_until(lock, deadline, over)) {
-        break_group({ErrorKind::timed_out, "rank " + std::to_string(rank) + " waited in vain for " + missing(),
+        break_group({ErrorKind::timed_out,
+                     "rank " + std::to_string(rank) + " waited in vain for " + missing(),
                      "Raise the deadline, or see why the others do not come"});
       }
       if (round_ == round) throw_if_broken();

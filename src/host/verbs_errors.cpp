@@ -110,10 +110,11 @@ Error permission_error(std::string_view name, int code, std::string_view subject
 
 Error unsupported_error(std::string_view name, int code, std::string_view subject, bool devx) {
   if (devx) {
-    return {ErrorKind::unsupported, failed(name, subject),
-            "DEVX is not available here: it needs an mlx5 device (ConnectX-4 or newer), the mlx5_ib driver and "
-            "a libmlx5 built with it. Use verbs queues, or the software NIC: `belfry softnic -- COMMAND`",
-            code};
+    return {
+        ErrorKind::unsupported, failed(name, subject),
+        "DEVX is not available here: it needs an mlx5 device (ConnectX-4 or newer), the mlx5_ib driver and "
+        "a libmlx5 built with it. Use verbs queues, or the software NIC: `belfry softnic -- COMMAND`",
+        code};
   }
   return {ErrorKind::unsupported, failed(name, subject),
           "The device or its driver does not offer this; compare its limits with `ibv_devinfo -v`", code};

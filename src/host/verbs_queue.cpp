@@ -63,8 +63,9 @@ VerbsQueue::VerbsQueue(const ProtectionDomain& domain, const VerbsQueueOptions& 
   qp_.reset(ibv_create_qp(domain.get(), &attributes));
   if (qp_ == nullptr) {
     throw verbs_error(VerbsCall::create_qp, last_error(),
-                      std::to_string(options.send_depth) + " send and " + std::to_string(options.receive_depth) +
-                          " receive requests with " + std::to_string(options.max_inline) + " B inline");
+                      std::to_string(options.send_depth) + " send and " +
+                          std::to_string(options.receive_depth) + " receive requests with " +
+                          std::to_string(options.max_inline) + " B inline");
   }
   capabilities_ = attributes.cap;
   address_ = make_queue_address(context, qp_->qp_num);
@@ -89,8 +90,8 @@ void VerbsQueue::modify_to_init() {
   // The QP's rights are remote ones; local_write says what the peer's responses may do here.
   attributes.qp_access_flags =
       static_cast<unsigned>(options_.remote_access) & ~static_cast<unsigned>(Access::relaxed_ordering);
-  const int code =
-      ibv_modify_qp(qp_.get(), &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+  const int code = ibv_modify_qp(qp_.get(), &attributes,
+                                 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (code != 0) throw verbs_error(VerbsCall::modify_qp_to_init, code, domain_.context().device_name());
 }
 
@@ -104,8 +105,8 @@ void VerbsQueue::modify_to_rtr(const ConnectionPlan& plan) {
   attributes.max_dest_rd_atomic = plan.depth.responder;
   attributes.min_rnr_timer = plan.parameters.min_rnr_timer;
   const int code = ibv_modify_qp(qp_.get(), &attributes,
-                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
   if (code != 0) {
     throw verbs_error(VerbsCall::modify_qp_to_rtr, code, describe_pair(address_, plan.remote));
   }

@@ -28,7 +28,10 @@ inline std::string text_of(const Blob& blob) {
 
 /// What rank `rank` brings to round `round`: lengths differ, some are empty.
 inline std::string contribution(int rank, int round) {
-  return (rank + round) % 5 == 0 ? "" : std::to_string(rank) + std::string(static_cast<std::size_t>(round % 7), '.') + std::to_string(round);
+  return (rank + round) % 5 == 0
+             ? ""
+             : std::to_string(rank) + std::string(static_cast<std::size_t>(round % 7), '.') +
+                   std::to_string(round);
 }
 
 inline void expect_rounds(Bootstrap& member, int rounds) {

@@ -15,7 +15,7 @@ ibv_wc failed(ibv_wc_status status) {
   wc.status = status;
   wc.vendor_err = 0x88;
   wc.qp_num = 0x123;
-  wc.byte_len = 99;                     // verbs leave these undefined in an error
+  wc.byte_len = 99;  // verbs leave these undefined in an error
   wc.wc_flags = IBV_WC_WITH_IMM;
   return wc;
 }

@@ -82,7 +82,8 @@ TEST(ConnectionPlan, GlobalRouting) {
 TEST(ConnectionPlan, RefusesPairsThatCannotTalk) {
   expect_error(ErrorKind::not_reachable, [] { plan_connection(infiniband(1), roce(2), {}); });
   EXPECT_THAT(
-      expect_error(ErrorKind::not_reachable, [] { plan_connection(roce(1), roce(2, GidType::roce_v1), {}); }).what(),
+      expect_error(ErrorKind::not_reachable, [] { plan_connection(roce(1), roce(2, GidType::roce_v1), {}); })
+          .what(),
       AllOf(HasSubstr("RoCE v1"), HasSubstr("BELFRY_GID_INDEX")));
   QueueAddress v6 = roce(2);
   v6.gid = {0x20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};

@@ -37,8 +37,8 @@ DeviceChoice choose(const std::vector<DeviceInfo>& devices, const char* request)
 
 // Guards against choosing a port without a cable because it comes first.
 TEST(DeviceChoice, AutomaticTakesTheFirstActiveMlx5) {
-  const std::vector<DeviceInfo> devices = {software("soft0"), device("other0", false, 1), device("mlx5_0", true, 0),
-                                           device("mlx5_1", true, 2)};
+  const std::vector<DeviceInfo> devices = {software("soft0"), device("other0", false, 1),
+                                           device("mlx5_0", true, 0), device("mlx5_1", true, 2)};
   const DeviceChoice choice = choose(devices, "auto");
   EXPECT_EQ(choice.index, 3u);
   EXPECT_EQ(choice.port, 2u);
@@ -64,8 +64,7 @@ TEST(DeviceChoice, NameDoesNotMakeAnMlx5) {
 // Guards against `soft` meaning a hardware device, and against a bare "not found".
 TEST(DeviceChoice, SoftwareOnRequest) {
   EXPECT_EQ(choose({device("mlx5_0", true, 1), software("mlx5_1")}, "soft").index, 1u);
-  const Error error =
-      expect_error(ErrorKind::no_device, [] { choose({device("mlx5_0", true, 1)}, "soft"); });
+  const Error error = expect_error(ErrorKind::no_device, [] { choose({device("mlx5_0", true, 1)}, "soft"); });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("belfry softnic -- COMMAND"), HasSubstr("mlx5_0")));
 }
 

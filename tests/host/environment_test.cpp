@@ -53,7 +53,9 @@ TEST(Environment, RefusesBadValuesWithTheRange) {
     EXPECT_THAT(error.what(), HasSubstr("0..255"));
   }
   expect_error(ErrorKind::bad_argument, [] { parse({{"BELFRY_PATH_MTU", "1500"}}); });
-  expect_error(ErrorKind::bad_argument, [] { parse({{"BELFRY_BOOTSTRAP_RANK", "2"}, {"BELFRY_BOOTSTRAP_SIZE", "2"}}); });
+  expect_error(ErrorKind::bad_argument, [] {
+    parse({{"BELFRY_BOOTSTRAP_RANK", "2"}, {"BELFRY_BOOTSTRAP_SIZE", "2"}});
+  });
 }
 
 // Guards against the limits of a range being refused.
@@ -75,7 +77,8 @@ TEST(Environment, TakesTheLimits) {
 
 // Guards against a misspelled variable being ignored without a word.
 TEST(Environment, FindsMisspelledNames) {
-  const std::vector<std::string> names = {"PATH", "BELFRY_NIC", "BELFRY_GID_INDX", "BELFRY_SOFTNIC_MTU"};
+  const std::vector<std::string> names = {"PATH", "BELFRY_NIC", "BELFRY_GID_INDX", "BELFRY_SOFTNIC",
+                                          "BELFRY_SOFTNIC_MTU"};
   EXPECT_THAT(Environment::unknown(names), ElementsAre("BELFRY_GID_INDX"));
 }
 

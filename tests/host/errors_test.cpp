@@ -21,8 +21,8 @@ TEST(Errors, LockedMemoryLimitIsNamedWithTheRemedy) {
   EXPECT_EQ(error.kind(), ErrorKind::locked_memory);
   EXPECT_EQ(error.code(), ENOMEM);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("RLIMIT_MEMLOCK"), HasSubstr("64 KiB"), HasSubstr("128 KiB"),
-                                  HasSubstr("1 MiB"), HasSubstr("ulimit -l unlimited"), HasSubstr("limits.conf"),
-                                  HasSubstr("--ulimit memlock=-1")));
+                                  HasSubstr("1 MiB"), HasSubstr("ulimit -l unlimited"),
+                                  HasSubstr("limits.conf"), HasSubstr("--ulimit memlock=-1")));
 }
 
 // Guards against blaming the limit where there is none, or where the region is far below it.
@@ -36,7 +36,8 @@ TEST(Errors, LimitIsNotBlamedWithoutCause) {
 // Guards against a queue that does not fit in the limit being reported as a lack of memory.
 TEST(Errors, QueuesPinMemoryToo) {
   EXPECT_EQ(verbs_error(VerbsCall::create_qp, ENOMEM, "", 0, kSmall).kind(), ErrorKind::locked_memory);
-  EXPECT_EQ(verbs_error(VerbsCall::devx_register_umem, ENOMEM, "", 0, kSmall).kind(), ErrorKind::locked_memory);
+  EXPECT_EQ(verbs_error(VerbsCall::devx_register_umem, ENOMEM, "", 0, kSmall).kind(),
+            ErrorKind::locked_memory);
 }
 
 // Guards against a missing device being reported without the software NIC as the way out.
@@ -51,7 +52,8 @@ TEST(Errors, PermissionNamesTheDeviceFiles) {
   for (const int code : {EPERM, EACCES}) {
     const Error error = verbs_error(VerbsCall::open_device, code, "mlx5_0", 0, kNone);
     EXPECT_EQ(error.kind(), ErrorKind::permission);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("/dev/infiniband"), HasSubstr("mlx5_0"), HasSubstr("--device")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("/dev/infiniband"), HasSubstr("mlx5_0"), HasSubstr("--device")));
   }
   EXPECT_THAT(verbs_error(VerbsCall::devx_create_qp, EPERM, "", 0, kNone).what(), HasSubstr("CAP_NET_RAW"));
 }

@@ -45,7 +45,8 @@ TEST(Gid, SkipsEmptyAndUnreadableEntries) {
 
 // Guards against an order of preference that puts a link-local or v1 entry before a routable one.
 TEST(Gid, FallsBackInOrder) {
-  std::vector<GidEntry> table = {entry(0, ipv4(1), GidType::roce_v1), entry(1, link_local(), GidType::roce_v2),
+  std::vector<GidEntry> table = {entry(0, ipv4(1), GidType::roce_v1),
+                                 entry(1, link_local(), GidType::roce_v2),
                                  entry(2, global_ipv6(), GidType::roce_v2)};
   EXPECT_EQ(choose_gid(LinkLayer::ethernet, table).entry.index, 2);
   table.pop_back();
@@ -58,7 +59,8 @@ TEST(Gid, FallsBackInOrder) {
 
 // Guards against the last of equal entries winning: the choice must not depend on the table's length.
 TEST(Gid, FirstOfEqualsWins) {
-  const std::vector<GidEntry> table = {entry(0, ipv4(1), GidType::roce_v2), entry(1, ipv4(2), GidType::roce_v2)};
+  const std::vector<GidEntry> table = {entry(0, ipv4(1), GidType::roce_v2),
+                                       entry(1, ipv4(2), GidType::roce_v2)};
   EXPECT_EQ(choose_gid(LinkLayer::ethernet, table).entry.index, 0);
 }
 
@@ -81,13 +83,15 @@ TEST(Gid, OverrideIsObeyedAndChecked) {
       expect_error(ErrorKind::bad_argument, [&] { choose_gid(LinkLayer::ethernet, table, 1); });
   EXPECT_THAT(unreadable.what(), HasSubstr("cannot be read"));
   EXPECT_THAT(unreadable.what(), HasSubstr("3 (10.0.0.1, RoCE v2)"));
-  const Error missing = expect_error(ErrorKind::bad_argument, [&] { choose_gid(LinkLayer::ethernet, table, 9); });
+  const Error missing =
+      expect_error(ErrorKind::bad_argument, [&] { choose_gid(LinkLayer::ethernet, table, 9); });
   EXPECT_THAT(missing.what(), HasSubstr("BELFRY_GID_INDEX"));
 }
 
 // Guards against a crash or a silent index 0 where a RoCE interface has no address at all.
 TEST(Gid, NothingUsableNamesTheRemedy) {
-  const std::vector<GidEntry> table = {entry(0, Gid{}, GidType::roce_v2), entry(1, ipv4(1), GidType::roce_v2, false)};
+  const std::vector<GidEntry> table = {entry(0, Gid{}, GidType::roce_v2),
+                                       entry(1, ipv4(1), GidType::roce_v2, false)};
   const Error error = expect_error(ErrorKind::unsupported, [&] { choose_gid(LinkLayer::ethernet, table); });
   EXPECT_THAT(error.what(), HasSubstr("ip addr add"));
   expect_error(ErrorKind::unsupported, [] { choose_gid(LinkLayer::infiniband, {}); });

@@ -33,7 +33,8 @@ TEST(WindowDescription, ContainsDoesNotOverflow) {
 
 // Guards against alignments that are not kept, and memory that is not zero.
 TEST(HostAllocation, IsAlignedAndZero) {
-  for (const std::size_t alignment : {std::size_t{1}, std::size_t{4096}, std::size_t{1} << 16, std::size_t{1} << 21}) {
+  for (const std::size_t alignment :
+       {std::size_t{1}, std::size_t{4096}, std::size_t{1} << 16, std::size_t{1} << 21}) {
     const auto memory = allocate_host(10000, alignment);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % alignment, 0u);
     const auto* bytes = static_cast<const unsigned char*>(memory.get());

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "belfry/host/device_list.hpp"
 #include "host/nic_support.hpp"
@@ -36,7 +40,8 @@ TEST(NicContext, DecisionsAreMadeAndTold) {
   EXPECT_TRUE(context.is_software_nic());
   EXPECT_TRUE(context.is_mlx5());
   EXPECT_THAT(context.decisions(), Contains(HasSubstr("software NIC was asked for")));
-  EXPECT_THAT(context.decisions(), Contains(HasSubstr("GID index " + std::to_string(context.gid().entry.index))));
+  EXPECT_THAT(context.decisions(),
+              Contains(HasSubstr("GID index " + std::to_string(context.gid().entry.index))));
   EXPECT_THAT(context.decisions(), Contains(HasSubstr("path MTU " + std::to_string(context.mtu().bytes))));
   EXPECT_THAT(context.decisions(), Contains(HasSubstr("DEVX: available")));
   EXPECT_EQ(context.depth().initiator, context.limits().max_qp_init_rd_atom);
@@ -100,6 +105,34 @@ TEST(NicMemory, AdoptsAndRefuses) {
   expect_error(ErrorKind::bad_argument, [&] { Memory::adopt(domain, nullptr, 10); });
   expect_error(ErrorKind::bad_argument, [&] { Memory::adopt(domain, mine.data(), 0); });
   expect_error(ErrorKind::bad_argument, [&] { Memory::allocate(domain, 10, Access::remote_write); });
+}
+
+/// In a process of its own: registers 1 MiB where 64 KiB may be locked. \return 0 if the error says so
+int register_too_much() {
+  const rlimit limit{64 << 10, 64 << 10};
+  if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0) return 10;
+  setenv("BELFRY_SOFTNIC_MEMLOCK", "enforce", 1);
+  try {
+    const ProtectionDomain domain(soft());
+    Memory::allocate(domain, 1 << 20);
+  } catch (const Error& error) {
+    const std::string_view text = error.what();
+    const auto says = [&](const char* what) { return text.find(what) != std::string_view::npos; };
+    if (error.kind() != ErrorKind::locked_memory) return 11;
+    return says("RLIMIT_MEMLOCK is 64 KiB") && says("ulimit -l unlimited") ? 0 : 12;
+  }
+  return 13;
+}
+
+// Guards against a registration beyond the locked-memory limit that fails without naming it.
+TEST(NicMemory, LockedMemoryLimitIsNamed) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(register_too_much());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // Guards against huge pages and alignment being dropped on the way to the allocation.

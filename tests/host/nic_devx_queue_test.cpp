@@ -209,7 +209,10 @@ TEST(NicDevxSetup, RefusesBadSizes) {
   refuse([](auto& o) { o.send_blocks = 100; });
   refuse([](auto& o) { o.send_blocks = 65536; });
   refuse([](auto& o) { o.receive_entries = 3; });
-  refuse([](auto& o) { o.receive_entries = 16; o.receive_stride = 8; });
+  refuse([](auto& o) {
+    o.receive_entries = 16;
+    o.receive_stride = 8;
+  });
   refuse([](auto& o) { o.user_index = 1u << 24; });
 }
 

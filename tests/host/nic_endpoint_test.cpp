@@ -98,7 +98,9 @@ TEST(NicEndpoint, EndsAgreeOnTheSmallerMtu) {
   EXPECT_THAT(endpoint.decisions(), Contains(HasSubstr("path MTU 256: the peer can do no more")));
   ibv_qp_attr attributes{};
   ibv_qp_init_attr initial{};
-  ASSERT_EQ(ibv_query_qp(endpoint.verbs_queue(1).qp(), &attributes, IBV_QP_PATH_MTU | IBV_QP_MAX_QP_RD_ATOMIC, &initial), 0);
+  ASSERT_EQ(ibv_query_qp(endpoint.verbs_queue(1).qp(), &attributes, IBV_QP_PATH_MTU | IBV_QP_MAX_QP_RD_ATOMIC,
+                         &initial),
+            0);
   EXPECT_EQ(attributes.path_mtu, IBV_MTU_256);
   EXPECT_EQ(attributes.max_rd_atomic, 16);
   members[0]->barrier(soon());
@@ -111,7 +113,8 @@ TEST(NicEndpoint, MismatchedOptionsAreRefusedOnBothSides) {
   EndpointOptions more = endpoint_options(QueueKind::verbs);
   more.queues_per_peer = 2;
   std::thread other([member = std::move(members[1]), more]() mutable {
-    const Error error = expect_error(ErrorKind::bad_argument, [&] { const Endpoint endpoint(*member, more); });
+    const Error error =
+        expect_error(ErrorKind::bad_argument, [&] { const Endpoint endpoint(*member, more); });
     EXPECT_THAT(error.what(), HasSubstr("queues per peer"));
     member.reset();
   });

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -111,7 +112,7 @@ class DevxPoster {
     if (view_.doorbell == DoorbellMode::record) {
       std::atomic_thread_fence(std::memory_order_seq_cst);
       auto* word = reinterpret_cast<std::uint32_t*>(&view_.record->send);
-      std::atomic_ref<std::uint32_t>(*word).store(Be32(static_cast<std::uint32_t>(producer_ & 0xffff)).raw(),
+      std::atomic_ref<std::uint32_t>(*word).store(wire::record_word(producer_).raw(),
                                                   std::memory_order_release);
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -126,14 +127,15 @@ class DevxPoster {
     const CompletionRing& ring = view_.send_completions;
     const bool collapsed = ring.layout == CompletionLayout::collapsed;
     const std::uint64_t slot = collapsed ? 0 : consumer_ % ring.count;
-    const bool lap = !collapsed && (consumer_ / ring.count) % 2 != 0;
+    const auto log_entries = static_cast<std::uint32_t>(std::countr_zero(ring.count));
     auto* op_own = &ring.entries[slot].op_own;
     const Deadline deadline = soon();
     for (;;) {
       const std::uint8_t seen = std::atomic_ref<std::uint8_t>(*op_own).load(std::memory_order_acquire);
-      const auto opcode = static_cast<wire::CqeOpcode>(seen >> 4);
-      const bool owned = collapsed || ((seen & wire::kCqeOwnerMask) != 0) == lap;
-      if (opcode != wire::CqeOpcode::invalid && owned && counter_reached(ring.entries[slot], collapsed)) break;
+      // A collapsed CQ has no laps: its one entry is new once its counter is the expected one.
+      const bool written = collapsed ? seen >> 4 != static_cast<unsigned>(wire::CqeOpcode::invalid)
+                                     : wire::cqe_ready(seen, consumer_, log_entries);
+      if (written && counter_reached(ring.entries[slot], collapsed)) break;
       if (Clock::now() >= deadline) return std::nullopt;
       std::this_thread::yield();
     }
@@ -158,11 +160,11 @@ class DevxPoster {
     bytes.insert(bytes.end(), raw.begin(), raw.end());
   }
 
-  /// In a collapsed CQ the entry is rewritten in place: it is new once its counter is the expected one.
   bool counter_reached(wire::Cqe& cqe, bool collapsed) const {
     if (!collapsed) return true;
     auto* raw = reinterpret_cast<std::uint16_t*>(&cqe.wqe_counter);
-    const std::uint16_t counter = swap_bytes(std::atomic_ref<std::uint16_t>(*raw).load(std::memory_order_acquire));
+    const std::uint16_t counter =
+        swap_bytes(std::atomic_ref<std::uint16_t>(*raw).load(std::memory_order_acquire));
     return counter == static_cast<std::uint16_t>(consumer_);
   }
 
@@ -180,7 +182,8 @@ inline void store_u64(std::byte* at, std::uint64_t value) { std::memcpy(at, &val
 
 /// Fills a region with bytes that differ by position and seed.
 inline void fill_pattern(std::byte* at, std::size_t bytes, unsigned seed) {
-  for (std::size_t i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>((i * 131 + seed * 17 + (i >> 8)) & 0xff);
+  for (std::size_t i = 0; i < bytes; ++i)
+    at[i] = static_cast<std::byte>((i * 131 + seed * 17 + (i >> 8)) & 0xff);
 }
 
 }  // namespace belfry::host

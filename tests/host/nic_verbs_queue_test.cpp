@@ -112,7 +112,8 @@ TEST_F(NicVerbsQueue, BadRkeyIsATypedError) {
 
 // Guards against bounds that are not checked at either end.
 TEST_F(NicVerbsQueue, OutOfBoundsAtThePeer) {
-  ASSERT_EQ(post_write(queue(), slice(pair_.a().memory(), 0, 8), remote(pair_.b().memory().bytes() - 7), 1), 0);
+  ASSERT_EQ(post_write(queue(), slice(pair_.a().memory(), 0, 8), remote(pair_.b().memory().bytes() - 7), 1),
+            0);
   EXPECT_EQ(expect_completion(PollStatus::failed).status, CompletionStatus::remote_access);
 }
 
@@ -134,11 +135,13 @@ TEST_F(NicVerbsQueue, DeadPeerEndsInRetryExceeded) {
 
 // Guards against an overfull queue overwriting work, and against a poll without a deadline.
 TEST_F(NicVerbsQueue, FullQueueIsRefusedAndPollsEnd) {
-  EXPECT_EQ(poll_one(queue().send_cq(), deadline_after(std::chrono::milliseconds(5))).status, PollStatus::timed_out);
+  EXPECT_EQ(poll_one(queue().send_cq(), deadline_after(std::chrono::milliseconds(5))).status,
+            PollStatus::timed_out);
   int posted = 0;
   int code = 0;
   while (code == 0 && posted < 100000) {
-    code = post_write(queue(), slice(pair_.a().memory(), 0, 8), remote(0), static_cast<std::uint64_t>(posted));
+    code =
+        post_write(queue(), slice(pair_.a().memory(), 0, 8), remote(0), static_cast<std::uint64_t>(posted));
     posted += code == 0 ? 1 : 0;
   }
   EXPECT_EQ(code, ENOMEM);
@@ -146,7 +149,8 @@ TEST_F(NicVerbsQueue, FullQueueIsRefusedAndPollsEnd) {
   std::vector<Completion> all(static_cast<std::size_t>(posted));
   const PollResult result = poll(queue().send_cq(), all, soon());
   EXPECT_EQ(result.status, PollStatus::done);
-  for (int i = 0; i < posted; ++i) ASSERT_EQ(all[static_cast<std::size_t>(i)].wr_id, static_cast<std::uint64_t>(i));
+  for (int i = 0; i < posted; ++i)
+    ASSERT_EQ(all[static_cast<std::size_t>(i)].wr_id, static_cast<std::uint64_t>(i));
   EXPECT_EQ(post_write(queue(), slice(pair_.a().memory(), 0, 8), remote(0), 1), 0);
   expect_completion();
 }

@@ -64,7 +64,8 @@ Channel raw_connection(const TcpAddress& address) {
 }
 
 void send_raw(const Channel& channel, std::string_view text) {
-  EXPECT_EQ(send(channel.descriptor(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  EXPECT_EQ(send(channel.descriptor(), text.data(), text.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(text.size()));
 }
 
 // Guards against blobs mixed up between processes, over both families.
@@ -142,7 +143,8 @@ TEST(TcpBootstrap, KilledRootIsAnErrorForLeaves) {
   auto leaf = make_tcp_leaf(address, 1, 2, soon());
   leaf->barrier(soon());
   root.kill_now();
-  EXPECT_THAT(expect_error(ErrorKind::not_reachable, [&] { leaf->barrier(later()); }).what(), HasSubstr("rank 0"));
+  EXPECT_THAT(expect_error(ErrorKind::not_reachable, [&] { leaf->barrier(later()); }).what(),
+              HasSubstr("rank 0"));
 }
 
 // Guards against a stranger on the port (scanner, HTTP client, silent connection, random bytes) that
@@ -248,9 +250,8 @@ TEST(TcpBootstrap, ExchangeTimesOutAndBreaksTheGroup) {
   auto joining = std::async(std::launch::async, [&] { return make_tcp_leaf(address, 1, 2, soon()); });
   auto root = make_tcp_root(std::move(listener), 2, soon());
   auto leaf = joining.get();
-  const Error error = expect_error(ErrorKind::timed_out, [&] {
-    root->barrier(deadline_after(std::chrono::milliseconds(30)));
-  });
+  const Error error = expect_error(ErrorKind::timed_out,
+                                   [&] { root->barrier(deadline_after(std::chrono::milliseconds(30))); });
   EXPECT_THAT(error.what(), HasSubstr("rank 1"));
   expect_error(ErrorKind::timed_out, [&] { leaf->barrier(soon()); });
   expect_error(ErrorKind::timed_out, [&] { leaf->barrier(soon()); });
@@ -297,8 +298,9 @@ TEST(TcpBootstrap, Addresses) {
   for (const char* bad : {"", "node1", "node1:", "::1:5000", "node1:65536", "node1:5x", "node1:-1"}) {
     expect_error(ErrorKind::bad_argument, [&] { TcpAddress::parse(bad); });
   }
-  expect_error(ErrorKind::bad_argument,
-               [] { make_tcp_leaf(TcpAddress{"no-such-host.invalid", "1"}, 1, 2, deadline_after(std::chrono::seconds(1))); });
+  expect_error(ErrorKind::bad_argument, [] {
+    make_tcp_leaf(TcpAddress{"no-such-host.invalid", "1"}, 1, 2, deadline_after(std::chrono::seconds(1)));
+  });
 }
 
 // Guards against a variable that is not set ending in a default address.

@@ -57,9 +57,8 @@ TEST(ThreadBootstrap, RankThatLeavesIsAnErrorForTheOthers) {
 // Guards against a deadline that is ignored, and against a group that goes on out of step after one.
 TEST(ThreadBootstrap, DeadlineBreaksTheGroup) {
   auto members = make_thread_bootstrap(3);
-  const Error error = expect_error(ErrorKind::timed_out, [&] {
-    members[0]->barrier(deadline_after(std::chrono::milliseconds(20)));
-  });
+  const Error error = expect_error(
+      ErrorKind::timed_out, [&] { members[0]->barrier(deadline_after(std::chrono::milliseconds(20))); });
   EXPECT_THAT(error.what(), HasSubstr("rank 1, 2"));
   expect_error(ErrorKind::timed_out, [&] { members[1]->barrier(later()); });
 }

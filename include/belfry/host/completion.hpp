@@ -2,12 +2,12 @@
 /// \file
 /// Completions of verbs queues, as typed statuses, polled with a deadline. Data path: no exceptions.
 
+#include <infiniband/verbs.h>
+
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string>
-
-#include <infiniband/verbs.h>
 
 #include "belfry/host/deadline.hpp"
 #include "belfry/host/errors.hpp"

@@ -2,14 +2,14 @@
 /// \file
 /// An open device and the port, GID and path MTU that belfry uses on it.
 
+#include <infiniband/verbs.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <infiniband/verbs.h>
 
 #include "belfry/host/environment.hpp"
 #include "belfry/host/gid.hpp"
@@ -19,9 +19,9 @@
 namespace belfry::host {
 
 struct ContextOptions {
-  std::string nic = "auto";           ///< auto, soft, NAME or NAME:PORT
-  std::optional<int> gid_index;       ///< instead of the automatic choice
-  std::optional<unsigned> path_mtu;   ///< bytes, an upper bound
+  std::string nic = "auto";          ///< auto, soft, NAME or NAME:PORT
+  std::optional<int> gid_index;      ///< instead of the automatic choice
+  std::optional<unsigned> path_mtu;  ///< bytes, an upper bound
 
   static ContextOptions from(const Environment& environment);
 };
@@ -29,9 +29,9 @@ struct ContextOptions {
 /// What the device's firmware offers to DEVX.
 struct DevxCapabilities {
   bool available = false;
-  std::string reason;              ///< why not, with the remedy; empty if available
-  unsigned cqe_version = 0;        ///< 1: CQEs name the QP by user index
-  bool no_record = false;          ///< QPs without a doorbell record can be made
+  std::string reason;                     ///< why not, with the remedy; empty if available
+  unsigned cqe_version = 0;               ///< 1: CQEs name the QP by user index
+  bool no_record = false;                 ///< QPs without a doorbell record can be made
   unsigned log_max_no_record_blocks = 0;  ///< their largest send queue, log2 of blocks; 0: not stated
 };
 

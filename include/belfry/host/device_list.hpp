@@ -2,6 +2,8 @@
 /// \file
 /// The RDMA devices of this machine, and which of them to use.
 
+#include <infiniband/verbs.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,8 +12,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <infiniband/verbs.h>
 
 namespace belfry::host {
 
@@ -27,8 +27,8 @@ struct DeviceInfo {
   std::string name;
   std::string board_id;
   std::string node_description;
-  std::uint64_t guid = 0;     ///< node GUID, host order
-  bool mlx5_driver = false;   ///< the mlx5 provider took it (it matches PCI vendor and device ids)
+  std::uint64_t guid = 0;    ///< node GUID, host order
+  bool mlx5_driver = false;  ///< the mlx5 provider took it (it matches PCI vendor and device ids)
   bool software_nic = false;
 
   bool probed = false;

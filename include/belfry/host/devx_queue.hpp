@@ -33,8 +33,8 @@ struct DevxQueueOptions {
   /// The device looks at no consumer index, so the poller need not write one. Without overruns this
   /// needs as many entries as blocks, which is what belfry makes. Always so for a collapsed CQ.
   bool ignore_overrun = true;
-  std::uint32_t user_index = 0;       ///< 24 bits; what CQEs of version 1 carry
-  Access remote_access = kAllAccess;  ///< what the peer may do; regions narrow it further
+  std::uint32_t user_index = 0;         ///< 24 bits; what CQEs of version 1 carry
+  Access remote_access = kAllAccess;    ///< what the peer may do; regions narrow it further
   std::shared_ptr<QueueMemory> memory;  ///< null: host memory
 };
 
@@ -62,8 +62,8 @@ struct DevxQueueView {
   /// A doorbell is one 8 B store here: wire::send_doorbell(producer << 8, qpn << 8), where the producer
   /// is one past the last block posted, 16 bits. In no_record mode the device takes it from there.
   void* uar_register = nullptr;
-  std::uint32_t uar_page = 0;    ///< the device's page id
-  bool owns_register = false;    ///< false: other queues of this process ring it too
+  std::uint32_t uar_page = 0;  ///< the device's page id
+  bool owns_register = false;  ///< false: other queues of this process ring it too
   CompletionRing send_completions;
   CompletionRing receive_completions;  ///< count 0 where there is no receive queue
 };

@@ -2,6 +2,8 @@
 /// \file
 /// Which entry of a port's GID table to use.
 
+#include <infiniband/verbs.h>
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -9,8 +11,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <infiniband/verbs.h>
 
 namespace belfry::host {
 

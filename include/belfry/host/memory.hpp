@@ -2,13 +2,13 @@
 /// \file
 /// Registered memory, and how peers learn of it.
 
+#include <infiniband/verbs.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-
-#include <infiniband/verbs.h>
 
 #include "belfry/host/context.hpp"
 

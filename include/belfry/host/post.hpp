@@ -3,9 +3,9 @@
 /// Posting to verbs queues: thin, inlined, no exceptions. Each returns 0 or a positive errno: ENOMEM,
 /// the queue is full (poll and try again); EINVAL, the request or the QP's state does not allow it.
 
-#include <cstdint>
-
 #include <infiniband/verbs.h>
+
+#include <cstdint>
 
 #include "belfry/host/memory.hpp"
 #include "belfry/host/verbs_queue.hpp"

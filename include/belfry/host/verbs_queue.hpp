@@ -2,10 +2,10 @@
 /// \file
 /// An RC queue pair made by ibv_create_qp, posted to by the provider's own ibv_post_send.
 
+#include <infiniband/verbs.h>
+
 #include <cstdint>
 #include <memory>
-
-#include <infiniband/verbs.h>
 
 #include "belfry/host/queue.hpp"
 
