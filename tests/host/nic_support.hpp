@@ -106,16 +106,15 @@ class DevxPoster {
     post(wire::WqeOpcode::atomic_fetch_add, segments);
   }
 
-  /// W R D with system-scope edges. In no_record mode there is no R, and D carries the index: the
-  /// producer's, one past the last block.
+  /// W R D, each a release for the one before it: enough between CPU threads, which is what the software
+  /// NIC is. In no_record mode there is no R, and D carries the index: the producer's, one past the last
+  /// block.
   void ring() {
     if (view_.doorbell == DoorbellMode::record) {
-      std::atomic_thread_fence(std::memory_order_seq_cst);
       auto* word = reinterpret_cast<std::uint32_t*>(&view_.record->send);
       std::atomic_ref<std::uint32_t>(*word).store(wire::record_word(producer_).raw(),
                                                   std::memory_order_release);
     }
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     const std::uint64_t doorbell =
         wire::send_doorbell(Be32(static_cast<std::uint32_t>(producer_ & 0xffff) << 8), Be32(view_.qpn << 8));
     std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(view_.uar_register))
