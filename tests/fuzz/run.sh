@@ -9,4 +9,4 @@ rm -rf "$folder/corpus"
 mkdir -p "$folder/corpus"
 "$replay" --seeds "$folder/corpus"
 exec "$harness" -seed=1 -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=4096 \
-  -use_value_profile=1 -print_final_stats=1 -verbosity=1 -artifact_prefix="$folder/" "$folder/corpus" </dev/null
+  -print_final_stats=1 -verbosity=1 -artifact_prefix="$folder/" "$folder/corpus" </dev/null
