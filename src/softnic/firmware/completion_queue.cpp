@@ -19,6 +19,18 @@ std::uint32_t load_record_word(const void* record, std::size_t offset) {
   return swap_bytes(std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire));
 }
 
+/// Marks the queue whose memory is touched, for as long as it lives.
+class Touching {
+ public:
+  Touching(InHand& in_hand, CompletionQueue* cq) : in_hand_(in_hand) { in_hand_.cq = cq; }
+  ~Touching() { in_hand_.cq = nullptr; }
+  Touching(const Touching&) = delete;
+  Touching& operator=(const Touching&) = delete;
+
+ private:
+  InHand& in_hand_;
+};
+
 }  // namespace
 
 void CompletionQueue::refresh_consumer() {
@@ -33,7 +45,8 @@ void CompletionQueue::refresh_consumer() {
 
 bool CompletionQueue::full() {
   if (attributes_.ignore_overrun || attributes_.collapsed) return false;
-  if (producer_ - consumer_ < entries()) return false;
+  if (producer_ - consumer_ < entries() || dead_) return false;
+  const Touching touching(in_hand_, this);
   refresh_consumer();
   return producer_ - consumer_ >= entries();
 }
@@ -55,10 +68,10 @@ void CompletionQueue::store(const wire::Cqe& cqe) {
 bool CompletionQueue::push(const Completion& completion) {
   if (dead_) return false;
   if (full()) {
-    dead_ = true;
-    if (attributes_.sink) attributes_.sink->async(AsyncEvent::cq_error, number);
+    kill();
     return false;
   }
+  const Touching touching(in_hand_, this);
   const bool owner = (producer_ & entries()) != 0;
   if (completion.error()) {
     const wire::ErrorCqe error = build_error_cqe(completion, owner);
@@ -74,6 +87,11 @@ bool CompletionQueue::push(const Completion& completion) {
   return true;
 }
 
+void CompletionQueue::kill() {
+  dead_ = true;
+  if (attributes_.sink) attributes_.sink->async(AsyncEvent::cq_error, number);
+}
+
 void CompletionQueue::report_if_armed() {
   const std::uint64_t newest = armed_solicited_ ? solicited_ : producer_;
   // Nothing to report: all of it was reported before, or the application has already consumed it.
@@ -85,7 +103,8 @@ void CompletionQueue::report_if_armed() {
 }
 
 void CompletionQueue::check_arm() {
-  if (!attributes_.doorbell_record) return;
+  if (!attributes_.doorbell_record || dead_) return;
+  const Touching touching(in_hand_, this);
   const std::uint32_t word =
       load_record_word(attributes_.doorbell_record, offsetof(wire::CqDoorbellRecord, arm));
   if (word == arm_word_ || word == wire::kCqNeverArmed) return;

@@ -6,18 +6,22 @@
 
 #include "softnic/firmware/control.hpp"
 #include "softnic/firmware/cqe_build.hpp"
+#include "softnic/firmware/memory_fault.hpp"
 
 namespace belfry::softnic {
 
 class CompletionQueue {
  public:
-  explicit CompletionQueue(const CqAttributes& attributes) : attributes_(attributes) {}
+  /// \param in_hand says, while the queue's memory is touched, that it is this queue's
+  CompletionQueue(const CqAttributes& attributes, InHand& in_hand) : attributes_(attributes), in_hand_(in_hand) {}
 
   std::uint32_t number = 0;
   std::uint32_t users = 0;  ///< work queues that complete here
 
   const CqAttributes& attributes() const { return attributes_; }
   bool dead() const { return dead_; }
+  /// Its memory is gone: it is not touched again, and its owner is told.
+  void kill();
 
   /// Whether a push would overwrite an entry that its consumer has not released.
   bool full();
@@ -40,6 +44,7 @@ class CompletionQueue {
   void report_if_armed();
 
   CqAttributes attributes_;
+  InHand& in_hand_;
   std::uint64_t producer_ = 0;
   std::uint64_t consumer_ = 0;   ///< as last read from the doorbell record; never ahead of the truth
   std::uint64_t notified_ = 0;   ///< producer at the last event

@@ -37,7 +37,8 @@ void fetch_early(const QueuePair& qp) {
 }
 
 bool look_at_record(NicCore& core, QueuePair& qp) {
-  if (qp.attributes.send_blocks == 0 || !qp.attributes.doorbell_record) return false;
+  if (qp.attributes.send_blocks == 0 || !qp.attributes.doorbell_record || qp.gone) return false;
+  core.in_hand.qp = &qp;
   auto* word = static_cast<std::uint32_t*>(qp.attributes.doorbell_record) + 1;
   // Acquire: the poster stores WQEs before the record (its own barrier), so WQEs up to the index that
   // is read here are visible.

@@ -11,6 +11,7 @@
 #include <chrono>
 
 #include "softnic/fabric/fabric.hpp"
+#include "softnic/firmware/memory_fault.hpp"
 
 namespace belfry::softnic {
 
@@ -131,6 +132,7 @@ Engine::~Engine() {
 }
 
 void Engine::run() {
+  memory_fault::unblock_on_this_thread();
   ask_for_short_slices();
   // Sleeps end when they should, not up to 50 us later.
   prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);

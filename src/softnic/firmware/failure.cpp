@@ -24,22 +24,25 @@ void push_send(NicCore& core, QueuePair& qp, const Completion& completion) {
   }
 }
 
+/// Completes the oldest WQE of a queue in error. \pre one is posted
+void complete_in_error(QueuePair& qp, wire::Syndrome syndrome, std::uint8_t vendor) {
+  wire::ControlSegment control;
+  std::memcpy(&control, qp.block(qp.completed), sizeof control);
+  Completion c = send_completion(qp, qp.completed, control.opcode());
+  c.opcode = wire::CqeOpcode::requester_error;
+  c.syndrome = syndrome;
+  c.vendor = vendor;
+  const std::uint32_t blocks =
+      std::max(1u, (control.segments() + wire::kSegmentsPerBlock - 1) / wire::kSegmentsPerBlock);
+  qp.completed = std::min<std::uint64_t>(qp.completed + blocks, qp.producer);
+  qp.next = qp.completed;
+  qp.send_cq->push(c);
+}
+
 std::size_t flush_sends(QueuePair& qp) {
   std::size_t flushed = 0;
-  while (qp.completed < qp.producer && !qp.send_cq->full()) {
-    wire::ControlSegment control;
-    std::memcpy(&control, qp.block(qp.completed), sizeof control);
-    Completion c = send_completion(qp, qp.completed, control.opcode());
-    c.opcode = wire::CqeOpcode::requester_error;
-    c.syndrome = wire::Syndrome::flushed;
-    c.vendor = kVendorFlushed;
-    const std::uint32_t blocks =
-        std::max(1u, (control.segments() + wire::kSegmentsPerBlock - 1) / wire::kSegmentsPerBlock);
-    qp.completed = std::min<std::uint64_t>(qp.completed + blocks, qp.producer);
-    qp.next = qp.completed;
-    qp.send_cq->push(c);
-    ++flushed;
-  }
+  for (; qp.completed < qp.producer && !qp.send_cq->full(); ++flushed)
+    complete_in_error(qp, wire::Syndrome::flushed, kVendorFlushed);
   return flushed;
 }
 
@@ -107,9 +110,34 @@ void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause) {
   core.flushing.push_back(&qp);
 }
 
+void take_fault(NicCore& core) {
+  const InHand faulted = core.in_hand;
+  core.in_hand = {};
+  ++core.counters.memory_faults;
+  if (faulted.cq) faulted.cq->kill();
+  QueuePair* qp = faulted.qp;
+  if (!qp) return;
+  if (qp->state == QpState::error) {
+    qp->gone = true;
+    std::erase(core.flushing, qp);
+    return;
+  }
+  report(*qp, AsyncEvent::qp_fatal);
+  // The oldest WQE that is not complete is the one at fault, or waits behind it. Its own ring may be what
+  // is gone: then this faults too, and the second fault comes here again.
+  const bool sending = qp->can_send() && qp->completed < qp->producer;
+  enter_error(core, *qp, wire::Syndrome::local_protection);
+  core.in_hand.qp = qp;
+  const auto tell = [&] {
+    if (sending && !faulted.cq) complete_in_error(*qp, wire::Syndrome::local_protection, kVendorMemoryGone);
+  };
+  if (!survive_faults(tell)) take_fault(core);
+}
+
 std::size_t flush_errored(NicCore& core) {
   std::size_t flushed = 0;
   for (QueuePair* qp : core.flushing) {
+    core.in_hand.qp = qp;
     if (qp->attributes.send_blocks != 0 && qp->send_cq) flushed += flush_sends(*qp);
     if (qp->receive_cq) flushed += flush_receives(*qp);
   }

@@ -17,6 +17,8 @@ inline constexpr std::uint8_t kVendorRemoteInvalid = 0x8a;
 inline constexpr std::uint8_t kVendorLocalProtection = 0x52;
 inline constexpr std::uint8_t kVendorLocalLength = 0xd7;
 inline constexpr std::uint8_t kVendorFlushed = 0xf9;
+/// Ours: the memory was registered, and is not mapped any more.
+inline constexpr std::uint8_t kVendorMemoryGone = 0x7f;
 
 /// A WQE that ends a queue, and why.
 struct SendFailure {
@@ -34,6 +36,10 @@ void fail_send(NicCore& core, QueuePair& qp, const SendFailure& failure);
 void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause);
 
 void report(QueuePair& qp, AsyncEvent event);
+
+/// Blames a memory fault on whatever was in hand: its WQE, QP or CQ fails; what faults again while it
+/// fails is not touched any more.
+void take_fault(NicCore& core);
 
 /// Flushes what QPs in error hold, as far as their CQs have room. \return entries flushed
 std::size_t flush_errored(NicCore& core);

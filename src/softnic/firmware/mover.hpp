@@ -59,6 +59,17 @@ inline void move_payload(unsigned char* to, const unsigned char* from, std::size
   }
 }
 
+/// Reads a byte of every page of `parts`, so that memory that is gone faults here, in code that may be left
+/// at any point, and not inside the fabric.
+inline void touch(const FramePart* parts, std::uint32_t count) {
+  constexpr std::size_t kPage = 4096;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto* data = static_cast<const volatile unsigned char*>(parts[i].data);
+    for (std::size_t at = 0; at < parts[i].bytes; at += kPage) static_cast<void>(data[at]);
+    if (parts[i].bytes != 0) static_cast<void>(data[parts[i].bytes - 1]);
+  }
+}
+
 /// The parts of `list` that hold message bytes [offset, offset + bytes).
 /// \param out room for kMaxSpans parts
 /// \return how many

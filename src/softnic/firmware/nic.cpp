@@ -7,6 +7,7 @@
 #include "softnic/fabric/make_fabric.hpp"
 #include "softnic/firmware/doorbell.hpp"
 #include "softnic/firmware/failure.hpp"
+#include "softnic/firmware/memory_fault.hpp"
 #include "softnic/firmware/nic_core.hpp"
 #include "softnic/transport/receive.hpp"
 #include "softnic/transport/requester.hpp"
@@ -21,12 +22,37 @@ constexpr std::uint32_t kMostKeyRows = 1u << 24;
 /// Frames that one poll takes from the fabric.
 constexpr std::size_t kFrameBudget = 64;
 
+/// The stages, once, over every queue that has work.
+std::size_t run_once(NicCore& core) {
+  core.time_known = false;
+  core.next_timer = 0;
+  std::size_t work = scan_doorbells(core);
+  for (std::size_t i = 0; i < core.sending.size();) {
+    QueuePair& qp = *core.sending[i];
+    work += run_send_queue(core, qp);
+    if (has_send_work(qp)) {
+      ++i;
+      continue;
+    }
+    qp.queued = false;
+    core.sending[i] = core.sending.back();
+    core.sending.pop_back();
+  }
+  PacketReceiver receiver(core);
+  work += core.fabric->poll(receiver, kFrameBudget);
+  if (!core.owing.empty()) work += send_owed(core);
+  if (!core.flushing.empty()) work += flush_errored(core);
+  return work;
+}
+
 }  // namespace
 
 Nic::Nic(const Config& config) : Nic(config, make_fabric(config)) {}
 
 Nic::Nic(const Config& config, std::unique_ptr<Fabric> port)
-    : impl_(std::make_unique<Impl>(config, std::move(port))) {}
+    : impl_(std::make_unique<Impl>(config, std::move(port))) {
+  memory_fault::install();
+}
 
 Nic::~Nic() = default;
 
@@ -109,25 +135,10 @@ std::size_t Nic::poll() {
   // A control call that waits goes first; it holds the lock for microseconds.
   while (core.control_waiting.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
   std::lock_guard guard(core.lock);
-  core.time_known = false;
-  core.next_timer = 0;
-  std::size_t work = scan_doorbells(core);
-  for (std::size_t i = 0; i < core.sending.size();) {
-    QueuePair& qp = *core.sending[i];
-    work += run_send_queue(core, qp);
-    if (has_send_work(qp)) {
-      ++i;
-      continue;
-    }
-    qp.queued = false;
-    core.sending[i] = core.sending.back();
-    core.sending.pop_back();
-  }
-  PacketReceiver receiver(core);
-  work += core.fabric->poll(receiver, kFrameBudget);
-  if (!core.owing.empty()) work += send_owed(core);
-  if (!core.flushing.empty()) work += flush_errored(core);
-  return work;
+  std::size_t work = 0;
+  if (survive_faults([&] { work = run_once(core); })) return work;
+  take_fault(core);
+  return 1;
 }
 
 std::uint64_t Nic::next_timer() const { return impl_->next_timer; }

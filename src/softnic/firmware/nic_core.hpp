@@ -51,6 +51,7 @@ struct NicCounters {
   std::uint64_t rnr_naks = 0;
   std::uint64_t sequence_naks = 0;
   std::uint64_t duplicates = 0;
+  std::uint64_t memory_faults = 0;
 };
 
 class NicCore {
@@ -85,6 +86,7 @@ class NicCore {
   bool time_known = false;
   std::uint64_t (*clock)() = nullptr;  ///< tests put their own here
   NicCounters counters;
+  InHand in_hand;
 
   /// Reused by the requester for the WQE in hand.
   alignas(64) unsigned char image[kMaxWqeBytes + wire::kBlockBytes];

@@ -109,6 +109,7 @@ struct QueuePair {
   RequesterState requester;
   ResponderState responder;
 
+  bool gone = false;    ///< its memory went away twice: it is not touched again
   bool queued = false;  ///< in the NIC's list of QPs with work to send
   /// The direct path's peer as found at this epoch of the NIC's tables.
   QueuePair* peer = nullptr;

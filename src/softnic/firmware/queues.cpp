@@ -61,6 +61,7 @@ void reset(NicCore& core, QueuePair& qp) {
   qp.requester = {};
   qp.responder = {};
   qp.root_cause = wire::Syndrome::none;
+  qp.gone = false;
 }
 
 bool valid(const NicCore& core, const QueuePair& qp, const QpModify& m) {
@@ -154,7 +155,7 @@ Result<std::uint32_t> Nic::create_cq(const CqAttributes& a) {
   if (a.device >= core.devices.size() || !valid(a, core.config.limits)) return Errno{EINVAL};
   Uar* uar = core.uars.find(a.uar);
   if (!uar) return Errno{EINVAL};
-  auto cq = std::make_unique<CompletionQueue>(a);
+  auto cq = std::make_unique<CompletionQueue>(a, core.in_hand);
   CompletionQueue* made = core.cqs.insert(std::move(cq));
   if (!made) return Errno{ENOMEM};
   if (a.doorbell_record) {

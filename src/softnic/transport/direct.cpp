@@ -139,6 +139,7 @@ Turn execute_push(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   p.part_count = slice(spans, offset, bytes, parts);
   p.bytes = bytes;
   const Turn turn = take_reply(core, qp, respond(core, peer, p));
+  core.in_hand.qp = &qp;
   if (turn != Turn::part) return turn;
   q.next_psn = (q.next_psn + p.psn_count) & wire::kPsnMask;
   q.emit_packets += p.psn_count;
@@ -155,6 +156,7 @@ Turn execute_read(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   p.length = left < kDirectPartBytes ? left : kDirectPartBytes;
   p.psn_count = packets_of(p.length, qp.mtu_shift);
   const Reply reply = respond(core, peer, p);
+  core.in_hand.qp = &qp;
   const Turn turn = take_reply(core, qp, reply);
   if (turn != Turn::part) return turn;
   if (p.length != 0) scatter(spans, offset, reply.data, p.length);
@@ -168,6 +170,7 @@ Turn execute_atomic_wqe(NicCore& core, QueuePair& qp, QueuePair& peer, const Spa
   p.atomic_opcode = core.wqe.opcode;
   p.atomic = &core.wqe.atomic;
   const Reply reply = respond(core, peer, p);
+  core.in_hand.qp = &qp;
   const Turn turn = take_reply(core, qp, reply);
   if (turn != Turn::part) return turn;
   deliver_original(spans, core.wqe.atomic, reply.original);

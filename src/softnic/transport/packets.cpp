@@ -158,6 +158,7 @@ RequestPacket next_packet(const NicCore& core, const QueuePair& qp, const Starte
 bool put_out(NicCore& core, QueuePair& qp, const RequestPacket& p, FramePart* parts) {
   static constexpr unsigned char kZeros[4] = {};
   const EncodedHeader header = encode_request(p, qp.context.destination_qpn);
+  touch(parts + 1, p.part_count);
   parts[0] = {header.bytes, header.size};
   std::uint32_t count = 1 + p.part_count;
   if (header.pad != 0) parts[count++] = {kZeros, header.pad};

@@ -116,6 +116,20 @@ void handle_request(NicCore& core, QueuePair& qp, DecodedPacket& packet) {
   answer(core, qp, p, respond(core, qp, p));
 }
 
+void dispatch(NicCore& core, QueuePair& qp, DecodedPacket& packet) {
+  switch (packet.kind) {
+    case DecodedPacket::Kind::request:
+      return handle_request(core, qp, packet);
+    case DecodedPacket::Kind::acknowledge:
+      return on_acknowledge(core, qp, packet.psn, packet.syndrome);
+    case DecodedPacket::Kind::read_response:
+      return on_read_response(core, qp, packet.psn, static_cast<const unsigned char*>(packet.payload.data),
+                              static_cast<std::uint32_t>(packet.payload.bytes));
+    case DecodedPacket::Kind::atomic_response:
+      return on_atomic_response(core, qp, packet.psn, packet.original);
+  }
+}
+
 /// Frames for somebody else's address, or from somebody who is not the connected peer, are dropped.
 bool from_peer(const NicCore& core, const QueuePair& qp, const FrameHeader& header) {
   if (qp.state == QpState::reset || qp.state == QpState::init) return false;
@@ -130,6 +144,7 @@ bool send_frame(NicCore& core, QueuePair& qp, const EncodedHeader& header, const
                 std::uint32_t bytes) {
   static constexpr unsigned char kZeros[4] = {};
   FramePart parts[3] = {{header.bytes, header.size}, {data, bytes}, {kZeros, header.pad}};
+  touch(parts + 1, 1);
   FrameHeader frame = qp.frame;
   frame.bytes = header.size + bytes + header.pad;
   if (core.fabric->send(qp.context.destination_qpn, frame, parts) == SendOutcome::full) return false;
@@ -201,23 +216,16 @@ void PacketReceiver::receive(const FrameHeader& header, const std::byte* data) {
     return;
   }
   ++core_.counters.frames_received;
-  switch (packet.kind) {
-    case DecodedPacket::Kind::request:
-      return handle_request(core_, *qp, packet);
-    case DecodedPacket::Kind::acknowledge:
-      return on_acknowledge(core_, *qp, packet.psn, packet.syndrome);
-    case DecodedPacket::Kind::read_response:
-      return on_read_response(core_, *qp, packet.psn, static_cast<const unsigned char*>(packet.payload.data),
-                              static_cast<std::uint32_t>(packet.payload.bytes));
-    case DecodedPacket::Kind::atomic_response:
-      return on_atomic_response(core_, *qp, packet.psn, packet.original);
-  }
+  core_.in_hand.qp = qp;
+  // Here, not around the fabric's poll: the fabric must be able to finish what it is doing.
+  if (!survive_faults([&] { dispatch(core_, *qp, packet); })) take_fault(core_);
 }
 
 std::size_t send_owed(NicCore& core) {
   std::size_t sent = 0;
   for (std::size_t i = 0; i < core.owing.size();) {
     QueuePair& qp = *core.owing[i];
+    core.in_hand.qp = &qp;
     std::uint32_t budget = kOwedBudget;
     while (!qp.responder.owed.empty() && budget != 0 && send_first_owed(core, qp, budget)) {
     }

@@ -106,6 +106,7 @@ bool has_send_work(const QueuePair& qp) {
 
 std::size_t run_send_queue(NicCore& core, QueuePair& qp) {
   if (!qp.can_send()) return 0;
+  core.in_hand.qp = &qp;
   if (qp.requester.not_before != 0) {
     if (core.time() < qp.requester.not_before) {
       core.arm_timer(qp.requester.not_before);

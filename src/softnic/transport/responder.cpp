@@ -228,6 +228,7 @@ bool in_sequence(const ResponderState& r, const RequestPacket& p) {
 
 Reply respond(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   if (!qp.can_receive()) return {};
+  core.in_hand.qp = &qp;
   if (!qp.established) {
     qp.established = true;
     if (qp.state == QpState::rtr) report(qp, AsyncEvent::communication_established);
