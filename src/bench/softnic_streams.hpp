@@ -56,14 +56,16 @@ class SoftnicStreams {
   Stream devx_stream(std::uint64_t messages, const PollPolicy& policy, const Clock& clock);
 
   /// `count` writes of kCopyBytes from memory to memory, and as many memcpy of the same blocks by this
-  /// thread, in turns of a few so that both meet the same machine.
+  /// thread, in turns of kCopySlots so that both meet the same machine. \param count at least kCopySlots
   Copies copies(std::uint64_t count, const PollPolicy& policy, const Clock& clock);
 
  private:
   double nic_copies(std::uint64_t first, std::uint64_t count, const PollPolicy& policy, const Clock& clock);
   double cpu_copies(std::uint64_t first, std::uint64_t count, const Clock& clock);
   std::byte* copy_source(std::uint64_t i) const;
-  std::byte* copy_target(std::uint64_t i) const;
+  std::byte* nic_target(std::uint64_t i) const;
+  std::byte* cpu_target(std::uint64_t i) const;
+  void stamp_sources(std::uint64_t turn);
   std::span<std::byte> target() const;
 
   host::ProtectionDomain domain_;
