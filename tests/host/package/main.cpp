@@ -1,0 +1,24 @@
+// Uses a format, the host library, and through it rdma-core.
+
+#include <cstdio>
+
+#include "belfry/host/context.hpp"
+#include "belfry/host/device_list.hpp"
+#include "belfry/host/errors.hpp"
+#include "belfry/version.hpp"
+#include "belfry/wire/wqe.hpp"
+
+int main() {
+  static_assert(sizeof(belfry::wire::ControlSegment) == 16);
+  try {
+    const belfry::host::DeviceList devices;
+    std::printf("belfry %s sees %zu devices\n", belfry::kVersion, devices.size());
+    belfry::host::ContextOptions options;
+    options.nic = "no_such_device";
+    belfry::host::Context::open(options);
+  } catch (const belfry::host::Error& error) {
+    std::printf("%s\n", error.what());
+    return error.kind() == belfry::host::ErrorKind::no_device ? 0 : 1;
+  }
+  return 2;
+}
