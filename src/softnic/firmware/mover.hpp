@@ -45,16 +45,22 @@ inline void move_payload(unsigned char* to, const unsigned char* from, std::size
   const std::size_t in_word = (reinterpret_cast<std::uintptr_t>(to + bytes - 1) & 7) + 1;
   const std::size_t tail = in_word < bytes ? in_word : bytes;
   const std::size_t body = bytes - tail;
-  if (body != 0) std::memcpy(to, from, body);
+  // A message may overlap its own target (both ends in one process): moving the body can change the
+  // tail's source, so the tail is read first.
+  unsigned char last[8];
+  std::memcpy(last, from + body, tail);
+  if (body != 0) std::memmove(to, from, body);
   // Release: the tail's stores may not pass the body's.
   std::atomic_thread_fence(std::memory_order_release);
   if (tail == 8) {
-    std::memcpy(to + body, from + body, 8);
+    std::memcpy(to + body, last, 8);
   } else if (tail == 4) {
-    std::memcpy(to + body, from + body, 4);
+    std::memcpy(to + body, last, 4);
+  } else if (tail == 2) {
+    std::memcpy(to + body, last, 2);
   } else {
-    for (std::size_t i = body; i < bytes; ++i) {
-      std::atomic_ref<unsigned char>(to[i]).store(from[i], std::memory_order_relaxed);
+    for (std::size_t i = 0; i < tail; ++i) {
+      std::atomic_ref<unsigned char>(to[body + i]).store(last[i], std::memory_order_relaxed);
     }
   }
 }
