@@ -90,7 +90,7 @@ case_bandwidth() {
   if [[ $program == ib_atomic_bw ]]; then bytes=8; else set -- -s "$bytes" "$@"; fi
   pair --link "$link" -- "$program" -F -n 1000 -q "$qps" "$@"
   row client "$bytes" $((1000 * qps)) 4
-  expect client "Number of qps *: $qps( |\$)" 1
+  expect client "Number of qps *: $qps[[:space:]]" 1
   common_header "$link"
 }
 

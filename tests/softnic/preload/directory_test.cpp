@@ -33,8 +33,10 @@ TEST(Directory, ListsEverythingOnce) {
   while (const dirent64* entry = readdir64(directory)) {
     EXPECT_TRUE(seen.insert(entry->d_name).second) << entry->d_name;
     const std::string name = entry->d_name;
-    if (name == "gids" || name == "." || name == "..") EXPECT_EQ(entry->d_type, DT_DIR);
-    if (name == "state") EXPECT_EQ(entry->d_type, DT_REG);
+    const bool is_directory = name == "gids" || name == "." || name == "..";
+    if (is_directory || name == "state") {
+      EXPECT_EQ(entry->d_type, is_directory ? DT_DIR : DT_REG) << name;
+    }
     struct stat status {};
     ASSERT_EQ(fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW), 0) << name;
     EXPECT_EQ(status.st_ino, entry->d_ino) << name;
