@@ -122,7 +122,8 @@ case_killed_server() {
   background+=("$client")
   sleep 3
   kill -0 "$client" 2>/dev/null || fail "the client ended before the server was killed"
-  pkill -KILL -P "$server" || fail "no server to kill"
+  # The program itself, not the shell or the deadline around it; the client's line goes on behind the port.
+  pkill -KILL -f "^ib_write_bw -F -D 30 -p $port\$" || fail "no server to kill"
   local status=0
   wait "$client" || status=$?
   [[ $status != 0 ]] || fail "the client says that all went well"
