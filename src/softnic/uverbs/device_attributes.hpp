@@ -17,8 +17,6 @@ inline constexpr std::uint64_t kFirmwareMajor = 28;
 inline constexpr std::uint64_t kFirmwareMinor = 39;
 inline constexpr std::uint64_t kFirmwareSub = 1002;
 
-inline constexpr char kAdapterBoard[] = "BELFRY_SOFTNIC";  ///< the board id that sysfs shows too
-
 inline constexpr std::uint32_t kMaxSendWqeBytes = 1024;
 inline constexpr std::uint32_t kMaxReceiveWqeBytes = 512;
 /// The mlx5 driver counts entries of a send request from 512 B at most: control and remote address

@@ -123,8 +123,8 @@ PrmOutcome devx_query_adapter(FileState&, Mailbox& mailbox) {
   std::uint8_t* block = prm::QueryAdapterOut::query_adapter_struct::at(mailbox.out());
   prm::AdapterBlock::ieee_vendor_id::set(block, kVendorId);
   std::uint8_t* board = prm::AdapterBlock::vsd_contd_psid::at(block);
-  std::memcpy(board, kAdapterBoard,
-              std::min<std::size_t>(sizeof kAdapterBoard - 1, prm::AdapterBlock::vsd_contd_psid::kBytes));
+  std::memcpy(board, kBoardId,
+              std::min<std::size_t>(sizeof kBoardId - 1, prm::AdapterBlock::vsd_contd_psid::kBytes));
   return {};
 }
 

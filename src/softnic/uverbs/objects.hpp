@@ -112,8 +112,10 @@ class UmemObject final : public Object {
   LockedPages locked;
 };
 
-/// \param error of release() or an earlier check; where it is 0 and the response could not be written,
-/// the new object goes away again
+/// Ends a command that has put `object` into the table: where its response could not be delivered, the
+/// object goes away again.
+/// \param error of the response, 0 if it was delivered
+/// \return `error`
 int finish_creation(FileState& file, Object& object, int error);
 
 }  // namespace belfry::softnic

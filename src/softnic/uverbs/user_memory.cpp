@@ -1,6 +1,7 @@
 #include "softnic/uverbs/user_memory.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -136,6 +137,17 @@ int probe_pages(UserAddress start, std::uint64_t end, bool writable) {
   return 0;
 }
 
+/// Makes the pages resident, which finds those behind the end of a mapped file: touching them would be
+/// a SIGBUS. \return 0 or EFAULT
+int populate(UserAddress start, std::uint64_t end, bool writable) {
+  const std::uint64_t first = start & ~(page_bytes() - 1);
+  const std::uint64_t last = (end + page_bytes() - 1) & ~(page_bytes() - 1);
+  if (::madvise(pointer_of(first), last - first, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+    return 0;
+  // EINVAL: a kernel before 5.14, or memory of a device, which is there already.
+  return errno == EINVAL ? 0 : EFAULT;
+}
+
 std::atomic<std::uint64_t>& locked_pages_of_process() {
   static std::atomic<std::uint64_t> pages{0};
   return pages;
@@ -205,7 +217,7 @@ int check_pinnable(UserAddress start, std::uint64_t bytes, bool writable) {
     if (!mapping.readable || (writable && !mapping.writable)) return EFAULT;
     at = mapping.end;
   }
-  return at >= end ? 0 : EFAULT;
+  return at >= end ? populate(start, end, writable) : EFAULT;
 }
 
 LockedPages& LockedPages::operator=(LockedPages&& other) noexcept {

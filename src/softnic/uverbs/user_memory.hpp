@@ -21,9 +21,10 @@ int clear_out(UserAddress to, std::size_t bytes);
 /// \return 0 if every byte is zero, EOPNOTSUPP if one is not, EFAULT if one cannot be read
 int check_cleared(UserAddress from, std::size_t bytes);
 
-/// What pinning pages for a device asks of a range, as Linux' ib_umem_get does: mapped from end to
-/// end, and writable if the device is to write.
-/// \return 0; EFAULT: not mapped so; EINVAL: empty, or the addresses overflow
+/// What pinning pages for a device asks of a range and does to it, as Linux' ib_umem_get: it must be
+/// mapped from end to end, and writable if the device is to write; its pages become resident.
+/// \return 0; EFAULT: not mapped so, or behind the end of a file; EINVAL: empty, or the addresses
+/// overflow
 int check_pinnable(UserAddress start, std::uint64_t bytes, bool writable);
 
 /// Pages locked for devices by this process, against RLIMIT_MEMLOCK. Movable; returns its pages when
