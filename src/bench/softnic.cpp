@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "bench/cores.hpp"
+#include "bench/cross_core.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/experiments.hpp"
 #include "bench/process_usage.hpp"
@@ -20,6 +21,7 @@ constexpr const char* kLatencyArm = "verbs-inline";
 constexpr const char* kVerbsRateArm = "rate-verbs";
 constexpr const char* kDevxRateArm = "rate-devx";
 constexpr const char* kCopyArm = "copy-64k";
+constexpr const char* kCoresArm = "cores";
 constexpr const char* kIdleArm = "idle";
 
 /// A stream is shorter than a latency sample by this much an operation.
@@ -133,7 +135,11 @@ std::vector<Record> run_softnic(RunContext& run) {
   const Clock clock;
   Results results;
   run.interleave([&](const std::string& arm, unsigned) {
-    if (arm == kIdleArm) {
+    if (arm == kCoresArm) {
+      // The NIC is asleep by then, and both cores are free.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      results.figure(arm, "cross_core", cross_core_round_trip_ns(run.iterations() * 10) / 1000.0);
+    } else if (arm == kIdleArm) {
       measure_idle(run, results, resident_before, streams.window_bytes());
     } else {
       measure_arm(run, streams, clock, arm, results);
@@ -153,10 +159,12 @@ Experiment softnic_experiment() {
       {kVerbsRateArm, "8 B inline writes by ibv_post_send, chains of 16, one CQE in 64, one QP", ""},
       {kDevxRateArm, "the same with WQEs written straight into a DEVX queue", ""},
       {kCopyArm, "64 KiB writes by pointer, and memcpy of the same blocks by one core in turns", ""},
+      {kCoresArm, "no NIC: a cache line from one core to another and back, the floor of put_completion", ""},
       {kIdleArm, "nothing to do", ""},
   };
   experiment.metrics = {
       {"put_completion", "us", "from before ibv_post_send to having polled the CQE"},
+      {"cross_core", "us", "round trip of one cache line between two cores"},
       {"rate", "M msg/s", "from the first post to the last CQE"},
       {"goodput", "GB/s", "payload that the NIC moved"},
       {"memcpy", "GB/s", "the same payload moved by memcpy"},
