@@ -1,13 +1,18 @@
 /// `belfry bench` from end to end, on the software NIC.
 
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <iterator>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "bench/record_io.hpp"
 #include "cli/run_program.hpp"
@@ -125,6 +130,38 @@ TEST_F(Bench, SoftnicPricesItself) {
       EXPECT_EQ(record.verified, true) << record.arm;
     }
   }
+}
+
+/// The process that `--processes 2` has started, looked for among all; 0 if it does not appear.
+/// \param mark an argument that no other process has
+pid_t find_peer(const std::string& mark) {
+  for (int i = 0; i < 1000; ++i) {
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      std::ifstream file(entry.path() / "cmdline");
+      const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+      if (line.find("--peer-of") != line.npos && line.find(mark) != line.npos) {
+        return static_cast<pid_t>(std::stol(entry.path().filename().string()));
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return 0;
+}
+
+// Fault: the other process dies, and this one waits for it for ever, or reports figures all the same.
+TEST_F(Bench, AKilledPeerEndsTheRun) {
+  const std::string seed = std::to_string(1000000000 + getpid());
+  auto run = std::async(std::launch::async, [&] {
+    return run_belfry({"bench", "op", "--nic", "soft", "--processes", "2", "--passes", "1", "--iterations",
+                       "1000000000", "--seed", seed});
+  });
+  const pid_t peer = find_peer(seed);
+  EXPECT_GT(peer, 0);
+  if (peer > 0) kill(peer, SIGKILL);
+  const Outcome outcome = run.get();
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, HasSubstr("the peer process was killed by signal 9"));
 }
 
 // Fault: a path that cannot be written is noticed when everything has been measured.
