@@ -13,7 +13,10 @@ background=()
 
 clean_up() {
   local pid
-  for pid in "${background[@]}"; do kill -KILL "$pid" 2>/dev/null; done
+  for pid in "${background[@]}"; do
+    kill_program "$pid"
+    kill -KILL "$pid" 2>/dev/null
+  done
   wait 2>/dev/null
   rm -rf "$work"
 }
@@ -37,6 +40,20 @@ need() {
 
 # softnic [belfry softnic options] -- COMMAND: under the deadline; a command that outlives it is killed.
 softnic() { timeout --kill-after=5 "$seconds" "$BELFRY" softnic --fabric "$fabric" "$@"; }
+
+# in_background OUTPUT OPTIONS -- COMMAND: the same, and sets started to the process id of its deadline.
+in_background() {
+  local output=$1
+  shift
+  exec {log}>"$work/$output"
+  timeout --kill-after=5 "$seconds" "$BELFRY" softnic --fabric "$fabric" "$@" >&"$log" 2>&1 &
+  started=$!
+  background+=("$started")
+  exec {log}>&-
+}
+
+# kill_program PID: kills what in_background() runs below that deadline.
+kill_program() { pkill -KILL -P "$1"; }
 
 # A TCP port that nobody listens at now.
 free_port() {
@@ -63,9 +80,8 @@ start_server() {
   local attempt waited
   for attempt in 1 2 3; do
     port=$(free_port)
-    softnic "$@" -p "$port" >"$work/server" 2>&1 &
-    server=$!
-    background=("$server")
+    in_background server "$@" -p "$port"
+    server=$started
     for ((waited = 0; waited < 50 * seconds; ++waited)); do
       listening "$port" && return
       kill -0 "$server" 2>/dev/null || break

@@ -117,13 +117,11 @@ common_header() {
 case_killed_server() {
   need ib_write_bw perftest
   start_server -- ib_write_bw -F -D 30
-  softnic -- ib_write_bw -F -D 30 -p "$port" 127.0.0.1 >"$work/client" 2>&1 &
-  client=$!
-  background+=("$client")
+  in_background client -- ib_write_bw -F -D 30 -p "$port" 127.0.0.1
+  client=$started
   sleep 3
   kill -0 "$client" 2>/dev/null || fail "the client ended before the server was killed"
-  # The program itself, not the shell or the deadline around it; the client's line goes on behind the port.
-  pkill -KILL -f "^ib_write_bw -F -D 30 -p $port\$" || fail "no server to kill"
+  kill_program "$server" || fail "no server to kill"
   local status=0
   wait "$client" || status=$?
   [[ $status != 0 ]] || fail "the client says that all went well"
