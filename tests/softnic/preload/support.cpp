@@ -49,15 +49,11 @@ int in_child(const std::function<int()>& body) {
   return child < 0 ? -1 : status_of(child);
 }
 
-Outcome run_preloaded(const std::vector<std::string>& command, const std::vector<std::string>& settings) {
+Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& settings) {
   int ends[2];
   if (pipe(ends) != 0) return {-1, "no pipe"};
   const pid_t child = fork();
   if (child == 0) {
-    std::string preload(preload::kSanitizerRuntime);
-    preload += preload.empty() ? BELFRY_PRELOAD : ":" BELFRY_PRELOAD;
-    setenv("LD_PRELOAD", preload.c_str(), 1);
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     for (const std::string& setting : settings) putenv(strdup(setting.c_str()));
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
@@ -74,6 +70,16 @@ Outcome run_preloaded(const std::vector<std::string>& command, const std::vector
   close(ends[0]);
   outcome.status = status_of(child);
   return outcome;
+}
+
+Outcome run_preloaded(const std::vector<std::string>& command, const std::vector<std::string>& settings) {
+  std::string list(preload::kSanitizerRuntime);
+  if (!list.empty()) list += ':';
+  list.append(preload::kBuildDirectory).append("/").append(preload::kLibraryFile);
+  std::vector<std::string> all = settings;
+  all.push_back("LD_PRELOAD=" + list);
+  all.push_back("ASAN_OPTIONS=detect_leaks=0");
+  return run(command, all);
 }
 
 }  // namespace belfry::softnic::test

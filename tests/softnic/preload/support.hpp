@@ -29,7 +29,10 @@ struct Outcome {
   std::string output;  ///< of both streams
 };
 
-/// Executes a program with the library preloaded. \param settings NAME=VALUE
+/// Executes a program. \param settings NAME=VALUE, added to its environment
+Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& settings = {});
+
+/// Executes a program with the library preloaded.
 Outcome run_preloaded(const std::vector<std::string>& command, const std::vector<std::string>& settings = {});
 
 }  // namespace belfry::softnic::test
