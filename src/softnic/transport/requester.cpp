@@ -89,6 +89,7 @@ bool take_rnr(NicCore& core, QueuePair& qp, std::uint8_t timer) {
     if (q.rnr_retries_left == 0) return false;
     --q.rnr_retries_left;
   }
+  q.retries_left = qp.context.retry_count;  // the peer answered: the path is there
   q.not_before = core.time() + 1000ull * wire::kRnrTimerMicroseconds[timer & 31];
   q.deadline = 0;
   core.arm_timer(q.not_before);

@@ -30,7 +30,10 @@ Reply refuse(NicCore& core, QueuePair& qp, wire::NakCode code) {
   return nak(code);
 }
 
-Reply not_ready(NicCore& core, const QueuePair& qp) {
+Reply not_ready(NicCore& core, QueuePair& qp) {
+  // What follows the refused packet is dropped without a word: a sequence NAK for each would use up the
+  // requester's retries, which an RNR pause must not.
+  qp.responder.nak_sent = true;
   Reply r = of_kind(Reply::Kind::rnr);
   r.rnr_timer = qp.context.min_rnr_timer;
   ++core.counters.rnr_naks;

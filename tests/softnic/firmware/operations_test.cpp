@@ -365,6 +365,20 @@ TEST_P(Receives, WriteWithImmediateTakesOneReceiveAndReportsTheLength) {
   }
 }
 
+// Fault: sends that wait for receives, with more behind them, use up their transport retries meanwhile.
+TEST_P(Receives, APipelineWaitsForReceivesAsLongAsItTakes) {
+  Buffer source(64), target(64 * 64);
+  const std::uint32_t lkey = a->register_memory(source);
+  const std::uint32_t rkey = b->register_memory(target);
+  std::vector<std::uint64_t> blocks;
+  for (int i = 0; i < 20; ++i) blocks.push_back(a->send({source.address(), 32, lkey}));
+  a->ring();
+  for (int i = 0; i < 5000; ++i) poll();
+  ASSERT_EQ(first->query_qp(a->qpn)->state, QpState::rts);
+  for (std::uint64_t i = 0; i < 20; ++i) b->post_receive({{target.address() + 64 * i, 64, rkey}});
+  for (std::uint64_t block : blocks) expect_success(*a, block);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, Receives,
                          ::testing::Values(Way::direct, Way::packets, Way::two_nics, Way::faulty, Way::ethernet),
                          way_name);
