@@ -1,6 +1,7 @@
+#include "belfry/version.hpp"
+
 #include <cstdio>
 
-#include "belfry/version.hpp"
 #include "cli/commands.hpp"
 
 namespace belfry::cli {

@@ -49,7 +49,7 @@ struct Config {
   IdlePolicy idle;
   FaultPlan faults;
   Limits limits;
-  std::uint64_t seed = 0;  ///< 0: from the system; seeds QPN blocks, first numbers and the fault plan
+  std::uint64_t seed = 0;       ///< 0: from the system; seeds QPN blocks, first numbers and the fault plan
   bool direct_loopback = true;  ///< QPs of one process meet without packets
 
   /// Reads BELFRY_SOFTNIC_*. Throws std::invalid_argument that names variable, value and range.

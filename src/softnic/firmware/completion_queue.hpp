@@ -13,7 +13,8 @@ namespace belfry::softnic {
 class CompletionQueue {
  public:
   /// \param in_hand says, while the queue's memory is touched, that it is this queue's
-  CompletionQueue(const CqAttributes& attributes, InHand& in_hand) : attributes_(attributes), in_hand_(in_hand) {}
+  CompletionQueue(const CqAttributes& attributes, InHand& in_hand)
+      : attributes_(attributes), in_hand_(in_hand) {}
 
   std::uint32_t number = 0;
   std::uint32_t users = 0;  ///< work queues that complete here

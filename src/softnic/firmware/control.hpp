@@ -46,12 +46,12 @@ struct CqAttributes {
   unsigned device = 0;
   void* buffer = nullptr;  ///< entries << log_entries, of entry_bytes each
   unsigned log_entries = 0;
-  unsigned entry_bytes = 64;       ///< 64 or 128
-  void* doorbell_record = nullptr; ///< wire::CqDoorbellRecord
-  std::uint32_t uar = 0;           ///< page id at whose kUarCqDoorbell this CQ is armed
-  bool collapsed = false;          ///< every CQE goes to entry 0
+  unsigned entry_bytes = 64;        ///< 64 or 128
+  void* doorbell_record = nullptr;  ///< wire::CqDoorbellRecord
+  std::uint32_t uar = 0;            ///< page id at whose kUarCqDoorbell this CQ is armed
+  bool collapsed = false;           ///< every CQE goes to entry 0
   bool ignore_overrun = false;
-  EventSink* sink = nullptr;       ///< may be null: no events
+  EventSink* sink = nullptr;  ///< may be null: no events
 };
 
 enum class QpState : std::uint8_t { reset = 0, init, rtr, rts, sqd, sqe, error };  // enum ibv_qp_state
@@ -59,7 +59,7 @@ enum class QpState : std::uint8_t { reset = 0, init, rtr, rts, sqd, sqe, error }
 struct QpAttributes {
   unsigned device = 0;
   std::uint32_t pd = 0;
-  void* send_queue = nullptr;  ///< 64 B blocks
+  void* send_queue = nullptr;     ///< 64 B blocks
   std::uint32_t send_blocks = 0;  ///< power of two, or 0: no send queue
   void* receive_queue = nullptr;
   std::uint32_t receive_entries = 0;  ///< power of two, or 0
@@ -133,9 +133,9 @@ struct MkeyAttributes {
   std::uint32_t pd = 0;
   std::uint64_t address = 0;  ///< first address that work requests use (iova)
   std::uint64_t length = 0;
-  void* memory = nullptr;     ///< where that address lies in this process
-  std::uint32_t access = 0;   ///< Access bits
-  std::uint8_t variant = 0;   ///< low byte of the key
+  void* memory = nullptr;    ///< where that address lies in this process
+  std::uint32_t access = 0;  ///< Access bits
+  std::uint8_t variant = 0;  ///< low byte of the key
 };
 
 }  // namespace belfry::softnic

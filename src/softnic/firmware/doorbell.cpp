@@ -42,7 +42,8 @@ bool look_at_record(NicCore& core, QueuePair& qp) {
   auto* word = static_cast<std::uint32_t*>(qp.attributes.doorbell_record) + 1;
   // Acquire: the poster stores WQEs before the record (its own barrier), so WQEs up to the index that
   // is read here are visible.
-  const std::uint32_t record = swap_bytes(std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire));
+  const std::uint32_t record =
+      swap_bytes(std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire));
   return announce(core, qp, static_cast<std::uint16_t>(record));
 }
 

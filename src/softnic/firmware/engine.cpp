@@ -106,8 +106,8 @@ class IdleState {
   bool idle_ = false;
   bool spinning_ = false;
   unsigned polls_ = 0;
-  Clock::time_point since_{};          ///< begin of this idleness
-  Clock::time_point last_{};           ///< when the thread was last seen to run
+  Clock::time_point since_{};  ///< begin of this idleness
+  Clock::time_point last_{};   ///< when the thread was last seen to run
   Clock::time_point crowded_until_{};
   std::chrono::microseconds sleep_{0};
   std::chrono::microseconds short_sleep_{0};

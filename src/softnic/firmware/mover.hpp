@@ -37,7 +37,8 @@ inline void move_payload(unsigned char* to, const unsigned char* from, std::size
   if (bytes == 8 && (reinterpret_cast<std::uintptr_t>(to) & 7) == 0) {
     std::uint64_t word;
     std::memcpy(&word, from, 8);
-    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(to)).store(word, std::memory_order_release);
+    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(to))
+        .store(word, std::memory_order_release);
     return;
   }
   if (bytes == 0) return;
@@ -96,7 +97,8 @@ inline std::uint32_t slice(const SpanList& list, std::uint64_t offset, std::uint
 }
 
 /// Writes `bytes` from `from` to the message position `offset` of `list`, which has room for them.
-inline void scatter(const SpanList& list, std::uint64_t offset, const unsigned char* from, std::uint64_t bytes) {
+inline void scatter(const SpanList& list, std::uint64_t offset, const unsigned char* from,
+                    std::uint64_t bytes) {
   FramePart parts[kMaxSpans];
   const std::uint32_t count = slice(list, offset, bytes, parts);
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -112,8 +112,8 @@ Result<std::uint32_t> Nic::create_mkey(const MkeyAttributes& a) {
     row = static_cast<std::uint32_t>(impl_->keys.size());
     impl_->keys.emplace_back();
   }
-  impl_->keys[row] = {a.address, a.length, static_cast<unsigned char*>(a.memory), (row << 8) | a.variant, a.pd,
-                      a.access};
+  impl_->keys[row] = {a.address, a.length, static_cast<unsigned char*>(a.memory), (row << 8) | a.variant,
+                      a.pd,      a.access};
   ++pd->users;
   ++impl_->keys_used;
   return impl_->keys[row].key;

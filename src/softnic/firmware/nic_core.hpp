@@ -77,12 +77,12 @@ class NicCore {
   std::vector<std::uint32_t> owned_blocks;
   std::uint32_t qps_used = 0;
 
-  std::vector<QueuePair*> sending;     ///< QPs with WQEs to start, emit or await
-  std::vector<QueuePair*> owing;       ///< QPs with responses to send
-  std::vector<QueuePair*> flushing;    ///< QPs in error
-  std::uint64_t epoch = 1;             ///< changes with every change to a QP
-  std::uint64_t next_timer = 0;        ///< ns; earliest deadline of a QP; 0: none
-  std::uint64_t now = 0;               ///< ns, as time() read it in this poll
+  std::vector<QueuePair*> sending;   ///< QPs with WQEs to start, emit or await
+  std::vector<QueuePair*> owing;     ///< QPs with responses to send
+  std::vector<QueuePair*> flushing;  ///< QPs in error
+  std::uint64_t epoch = 1;           ///< changes with every change to a QP
+  std::uint64_t next_timer = 0;      ///< ns; earliest deadline of a QP; 0: none
+  std::uint64_t now = 0;             ///< ns, as time() read it in this poll
   bool time_known = false;
   std::uint64_t (*clock)() = nullptr;  ///< tests put their own here
   NicCounters counters;

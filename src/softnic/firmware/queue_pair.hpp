@@ -38,8 +38,8 @@ struct RequesterState {
   std::uint32_t emit_packets = 0;
 
   std::uint32_t reads_outstanding = 0;
-  std::uint64_t deadline = 0;       ///< ns; retransmit then; 0: no timer runs
-  std::uint64_t not_before = 0;     ///< ns; an RNR NAK asked for this pause; 0: none
+  std::uint64_t deadline = 0;    ///< ns; retransmit then; 0: no timer runs
+  std::uint64_t not_before = 0;  ///< ns; an RNR NAK asked for this pause; 0: none
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
 };
@@ -93,10 +93,10 @@ struct QueuePair {
   Uar* uar = nullptr;
 
   QpState state = QpState::reset;
-  QpSnapshot context;  ///< what MODIFY set; state and counters are filled in by QUERY
+  QpSnapshot context;       ///< what MODIFY set; state and counters are filled in by QUERY
   unsigned mtu_shift = 10;  ///< log2 of the path MTU
-  FrameHeader frame;   ///< addresses of every frame that this QP sends
-  bool direct = false; ///< the peer is in this process and meets us without packets
+  FrameHeader frame;        ///< addresses of every frame that this QP sends
+  bool direct = false;      ///< the peer is in this process and meets us without packets
   bool established = false;
 
   // Send queue, in blocks, 64-bit and monotonic.
@@ -118,9 +118,7 @@ struct QueuePair {
   wire::Syndrome root_cause = wire::Syndrome::none;
 
   bool can_send() const { return state == QpState::rts; }
-  bool can_receive() const {
-    return state == QpState::rtr || state == QpState::rts || state == QpState::sqd;
-  }
+  bool can_receive() const { return state == QpState::rtr || state == QpState::rts || state == QpState::sqd; }
   std::uint32_t mtu() const { return 1u << mtu_shift; }
   const unsigned char* block(std::uint64_t index) const {
     return static_cast<const unsigned char*>(attributes.send_queue) +

@@ -17,8 +17,9 @@ namespace {
 bool aligned(const void* p, std::size_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
 
 bool valid(const CqAttributes& a, const Limits& limits) {
-  return a.buffer && aligned(a.buffer, 64) && a.log_entries <= 31 && (1u << a.log_entries) <= limits.cq_entries &&
-         (a.entry_bytes == 64 || a.entry_bytes == 128) && aligned(a.doorbell_record, 8);
+  return a.buffer && aligned(a.buffer, 64) && a.log_entries <= 31 &&
+         (1u << a.log_entries) <= limits.cq_entries && (a.entry_bytes == 64 || a.entry_bytes == 128) &&
+         aligned(a.doorbell_record, 8);
 }
 
 bool valid_ring(const void* ring, std::uint32_t entries, std::uint32_t most, std::size_t alignment) {
@@ -28,7 +29,8 @@ bool valid_ring(const void* ring, std::uint32_t entries, std::uint32_t most, std
 
 bool valid(const QpAttributes& a, const Limits& limits) {
   if (!valid_ring(a.send_queue, a.send_blocks, limits.send_queue_blocks, wire::kBlockBytes)) return false;
-  if (!valid_ring(a.receive_queue, a.receive_entries, limits.receive_entries, wire::kSegmentBytes)) return false;
+  if (!valid_ring(a.receive_queue, a.receive_entries, limits.receive_entries, wire::kSegmentBytes))
+    return false;
   if (a.receive_entries != 0 &&
       (a.receive_stride == 0 || a.receive_stride % wire::kSegmentBytes != 0 || a.receive_stride > 1024))
     return false;
@@ -66,7 +68,8 @@ void reset(NicCore& core, QueuePair& qp) {
 
 bool valid(const NicCore& core, const QueuePair& qp, const QpModify& m) {
   const auto& gids = core.devices[qp.attributes.device].gids;
-  if (m.path_mtu && !(std::has_single_bit(*m.path_mtu) && *m.path_mtu >= 256 && *m.path_mtu <= 4096)) return false;
+  if (m.path_mtu && !(std::has_single_bit(*m.path_mtu) && *m.path_mtu >= 256 && *m.path_mtu <= 4096))
+    return false;
   if (m.path_mtu && *m.path_mtu > core.devices[qp.attributes.device].active_mtu) return false;
   if (m.path && m.path->global && m.path->sgid_index >= gids.size()) return false;
   if (m.port && *m.port != 1) return false;

@@ -34,10 +34,10 @@ struct AtomicOperands {
 
 struct DecodedWqe {
   wire::WqeOpcode opcode;
-  std::uint8_t flags;            ///< fm_ce_se
-  wire::Syndrome error;          ///< none, or why this WQE cannot be executed
+  std::uint8_t flags;    ///< fm_ce_se
+  wire::Syndrome error;  ///< none, or why this WQE cannot be executed
   std::uint8_t vendor_error;
-  std::uint32_t blocks;          ///< 64 B blocks it occupies, at least 1
+  std::uint32_t blocks;  ///< 64 B blocks it occupies, at least 1
   Be32 immediate;
   std::uint64_t remote_address;
   std::uint32_t remote_key;
@@ -61,8 +61,7 @@ inline constexpr std::uint8_t kVendorNoDepth = 0x75;
 
 BELFRY_FN inline bool is_atomic(wire::WqeOpcode o) {
   return o == wire::WqeOpcode::atomic_compare_swap || o == wire::WqeOpcode::atomic_fetch_add ||
-         o == wire::WqeOpcode::atomic_masked_compare_swap ||
-         o == wire::WqeOpcode::atomic_masked_fetch_add;
+         o == wire::WqeOpcode::atomic_masked_compare_swap || o == wire::WqeOpcode::atomic_masked_fetch_add;
 }
 BELFRY_FN inline bool is_write(wire::WqeOpcode o) {
   return o == wire::WqeOpcode::rdma_write || o == wire::WqeOpcode::rdma_write_immediate;

@@ -26,7 +26,8 @@ wire::Bth make_bth(BthOpcode opcode, std::uint32_t destination, std::uint32_t ps
                    bool ack_request, std::uint32_t pad) {
   wire::Bth b{};
   b.opcode = opcode;
-  b.flags = static_cast<std::uint8_t>(wire::kBthMigration | (solicited ? wire::kBthSolicited : 0u) | (pad << 4));
+  b.flags =
+      static_cast<std::uint8_t>(wire::kBthMigration | (solicited ? wire::kBthSolicited : 0u) | (pad << 4));
   b.pkey.set(0xffff);
   b.destination_qp.set(destination & wire::kQpnMask);
   b.ack_psn.set((psn & wire::kPsnMask) | (ack_request ? wire::kBthAckRequest : 0u));
@@ -160,8 +161,8 @@ bool decode_atomic(Reader& reader, BthOpcode opcode, DecodedPacket& out) {
     base = masked.base;
     const std::uint32_t bytes = masked.operand_bytes.get();
     if (bytes != 4 && bytes != 8) return false;
-    out.atomic = {base.swap_or_add.get(), base.compare.get(), masked.swap_mask.get(), masked.compare_mask.get(),
-                bytes};
+    out.atomic = {base.swap_or_add.get(), base.compare.get(), masked.swap_mask.get(),
+                  masked.compare_mask.get(), bytes};
     p.atomic_opcode = opcode == BthOpcode::masked_fetch_add ? wire::WqeOpcode::atomic_masked_fetch_add
                                                             : wire::WqeOpcode::atomic_masked_compare_swap;
   }
@@ -220,12 +221,12 @@ EncodedHeader encode_request(const RequestPacket& p, std::uint32_t destination_q
   return out;
 }
 
-EncodedHeader encode_read_response(std::uint32_t destination_qpn, std::uint32_t psn, ResponsePosition position,
-                                   std::uint32_t message_count, std::uint32_t bytes) {
-  const BthOpcode opcode = position.first ? (position.last ? BthOpcode::read_response_only
-                                                           : BthOpcode::read_response_first)
-                                          : (position.last ? BthOpcode::read_response_last
-                                                           : BthOpcode::read_response_middle);
+EncodedHeader encode_read_response(std::uint32_t destination_qpn, std::uint32_t psn,
+                                   ResponsePosition position, std::uint32_t message_count,
+                                   std::uint32_t bytes) {
+  const BthOpcode opcode =
+      position.first ? (position.last ? BthOpcode::read_response_only : BthOpcode::read_response_first)
+                     : (position.last ? BthOpcode::read_response_last : BthOpcode::read_response_middle);
   EncodedHeader out;
   Writer writer(out);
   out.pad = (4 - (bytes & 3)) & 3;

@@ -23,8 +23,9 @@ struct ResponsePosition {
   bool first;
   bool last;
 };
-EncodedHeader encode_read_response(std::uint32_t destination_qpn, std::uint32_t psn, ResponsePosition position,
-                                   std::uint32_t message_count, std::uint32_t bytes);
+EncodedHeader encode_read_response(std::uint32_t destination_qpn, std::uint32_t psn,
+                                   ResponsePosition position, std::uint32_t message_count,
+                                   std::uint32_t bytes);
 EncodedHeader encode_atomic_response(std::uint32_t destination_qpn, std::uint32_t psn,
                                      std::uint32_t message_count, std::uint64_t original);
 EncodedHeader encode_acknowledge(std::uint32_t destination_qpn, std::uint32_t psn, std::uint8_t syndrome,
@@ -39,8 +40,8 @@ struct DecodedPacket {
   AtomicOperands atomic;  ///< request of an atomic
   FramePart payload;      ///< request, read_response
   std::uint32_t psn;
-  std::uint8_t syndrome;  ///< acknowledge
-  std::uint64_t original; ///< atomic_response
+  std::uint8_t syndrome;   ///< acknowledge
+  std::uint64_t original;  ///< atomic_response
 };
 
 /// \return false where the bytes are no packet that RC knows

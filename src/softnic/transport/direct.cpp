@@ -32,8 +32,8 @@ QueuePair* find_peer(NicCore& core, QueuePair& qp) {
   if (qp.peer_epoch != core.epoch) {
     qp.peer_epoch = core.epoch;
     QueuePair* peer = core.find_qp(qp.context.destination_qpn);
-    const bool connected = peer && peer->context.destination_qpn == qp.number && peer->can_receive() &&
-                           reaches(core, qp, *peer);
+    const bool connected =
+        peer && peer->context.destination_qpn == qp.number && peer->can_receive() && reaches(core, qp, *peer);
     qp.peer = connected ? peer : nullptr;
   }
   return qp.peer;
@@ -69,8 +69,9 @@ Turn lose(NicCore& core, QueuePair& qp) {
   if (q.deadline != 0) {  // run_direct() comes here only after it has passed
     ++core.counters.timeouts;
     if (q.retries_left == 0) {
-      fail_send(core, qp, {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::transport_retry_exceeded,
-                           kVendorRetryExceeded});
+      fail_send(core, qp,
+                {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::transport_retry_exceeded,
+                 kVendorRetryExceeded});
       return Turn::failed;
     }
     --q.retries_left;
@@ -89,8 +90,9 @@ Turn take_reply(NicCore& core, QueuePair& qp, const Reply& reply) {
       return Turn::part;
     case Reply::Kind::rnr:
       if (take_rnr(core, qp, reply.rnr_timer)) return Turn::wait;
-      fail_send(core, qp, {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::rnr_retry_exceeded,
-                           kVendorRnrExceeded});
+      fail_send(core, qp,
+                {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::rnr_retry_exceeded,
+                 kVendorRnrExceeded});
       return Turn::failed;
     case Reply::Kind::nak:
       // With both ends in one process a sequence error is two ends set up with other PSNs: no retry
@@ -109,11 +111,12 @@ Turn take_reply(NicCore& core, QueuePair& qp, const Reply& reply) {
 RequestPacket packet_of_wqe(const NicCore& core, const QueuePair& qp) {
   const DecodedWqe& w = core.wqe;
   RequestPacket p;
-  p.verb = is_write(w.opcode)  ? Verb::write
-           : is_send(w.opcode) ? Verb::send
+  p.verb = is_write(w.opcode)    ? Verb::write
+           : is_send(w.opcode)   ? Verb::send
            : is_atomic(w.opcode) ? Verb::atomic
                                  : Verb::read;
-  p.has_immediate = w.opcode == wire::WqeOpcode::rdma_write_immediate || w.opcode == wire::WqeOpcode::send_immediate;
+  p.has_immediate =
+      w.opcode == wire::WqeOpcode::rdma_write_immediate || w.opcode == wire::WqeOpcode::send_immediate;
   p.solicited = (w.flags & wire::kWqeSolicited) != 0;
   p.immediate = w.immediate;
   p.address = w.remote_address;
@@ -206,7 +209,8 @@ bool write_at_once(NicCore& core, QueuePair& qp) {
   std::memcpy(&remote, block + 16, sizeof remote);
   std::memcpy(&data, block + 32, sizeof data);
   const std::uint32_t segments = control.segments();
-  if (control.opcode() != wire::WqeOpcode::rdma_write || control.qpn() != qp.number || segments < 3 || segments > 4)
+  if (control.opcode() != wire::WqeOpcode::rdma_write || control.qpn() != qp.number || segments < 3 ||
+      segments > 4)
     return false;
   QueuePair* peer = find_peer(core, qp);
   auto& q = qp.requester;
@@ -222,14 +226,14 @@ bool write_at_once(NicCore& core, QueuePair& qp) {
     if (bytes > segments * wire::kSegmentBytes - 36) return false;
   } else {
     unsigned char* local;
-    if (segments != 3 || core.resolve(data.lkey.get(), qp.attributes.pd, data.address.get(), bytes, 0, &local) !=
-                             KeyFault::none)
+    if (segments != 3 || core.resolve(data.lkey.get(), qp.attributes.pd, data.address.get(), bytes, 0,
+                                      &local) != KeyFault::none)
       return false;
     from = local;
   }
   unsigned char* to;
-  if (core.resolve(remote.rkey.get(), peer->attributes.pd, remote.address.get(), bytes, kAccessRemoteWrite, &to) !=
-      KeyFault::none)
+  if (core.resolve(remote.rkey.get(), peer->attributes.pd, remote.address.get(), bytes, kAccessRemoteWrite,
+                   &to) != KeyFault::none)
     return false;
 
   move_payload(to, from, bytes);

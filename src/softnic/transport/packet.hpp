@@ -26,7 +26,7 @@ struct RequestPacket {
   std::uint32_t psn_count = 1;  ///< packets it stands for; READ: of its response
   std::uint64_t address = 0;    ///< first packet of WRITE, READ and atomics
   std::uint32_t rkey = 0;
-  std::uint64_t length = 0;     ///< of the whole message (RETH)
+  std::uint64_t length = 0;  ///< of the whole message (RETH)
   Be32 immediate{};
   const AtomicOperands* atomic = nullptr;  ///< Verb::atomic only
   const FramePart* parts = nullptr;
@@ -37,13 +37,13 @@ struct RequestPacket {
 /// How a responder answers one request packet.
 struct Reply {
   enum class Kind : std::uint8_t {
-    none,      ///< dropped: nothing is said, the requester's timer decides
-    ack,       ///< accepted
-    data,      ///< READ accepted: the bytes are at `data`
-    original,  ///< atomic done: its former value
-    rnr,       ///< no receive posted: come back after `rnr_timer`
-    nak,       ///< refused
-    duplicate, ///< seen before; acknowledged again
+    none,       ///< dropped: nothing is said, the requester's timer decides
+    ack,        ///< accepted
+    data,       ///< READ accepted: the bytes are at `data`
+    original,   ///< atomic done: its former value
+    rnr,        ///< no receive posted: come back after `rnr_timer`
+    nak,        ///< refused
+    duplicate,  ///< seen before; acknowledged again
   };
   Kind kind = Kind::none;
   wire::NakCode nak = wire::NakCode::psn_sequence;

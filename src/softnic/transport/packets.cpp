@@ -103,7 +103,9 @@ bool start_next(NicCore& core, QueuePair& qp) {
   s.response_needed = needs_response(w.opcode);
   s.bytes = w.total_bytes;
   s.first_psn = q.next_psn;
-  s.psn_count = w.opcode == wire::WqeOpcode::nop ? 0 : is_atomic(w.opcode) ? 1 : packets_of(w.total_bytes, qp.mtu_shift);
+  s.psn_count = w.opcode == wire::WqeOpcode::nop ? 0
+                : is_atomic(w.opcode)            ? 1
+                                                 : packets_of(w.total_bytes, qp.mtu_shift);
   q.next_psn = add_psn(q.next_psn, s.psn_count);
   q.reads_outstanding += s.response_needed ? 1 : 0;
   qp.next += w.blocks;
@@ -113,8 +115,8 @@ bool start_next(NicCore& core, QueuePair& qp) {
 }
 
 /// The packet of `s` that is next to go out, with its payload in `parts`.
-RequestPacket next_packet(const NicCore& core, const QueuePair& qp, const StartedWqe& s, const SpanList& spans,
-                          FramePart* parts) {
+RequestPacket next_packet(const NicCore& core, const QueuePair& qp, const StartedWqe& s,
+                          const SpanList& spans, FramePart* parts) {
   const DecodedWqe& w = core.wqe;
   const std::uint32_t mtu = qp.mtu();
   RequestPacket p;
@@ -222,7 +224,8 @@ bool expire(NicCore& core, QueuePair& qp) {
 /// by the response.
 StartedWqe* awaited_response(NicCore& core, QueuePair& qp, std::uint32_t psn) {
   auto& q = qp.requester;
-  const auto at = std::find_if(q.started.begin(), q.started.end(), [](const StartedWqe& s) { return s.response_needed; });
+  const auto at =
+      std::find_if(q.started.begin(), q.started.end(), [](const StartedWqe& s) { return s.response_needed; });
   if (at == q.started.end()) return nullptr;
   if (wire::psn_distance(at->first_psn, psn) < 0 || wire::psn_distance(psn, q.sent_psn) <= 0) return nullptr;
   acknowledge_up_to(core, qp, at->first_psn);

@@ -4,8 +4,8 @@
 
 #include "softnic/firmware/failure.hpp"
 #include "softnic/transport/codec.hpp"
-#include "softnic/transport/responder.hpp"
 #include "softnic/transport/requester.hpp"
+#include "softnic/transport/responder.hpp"
 
 namespace belfry::softnic {
 
@@ -43,7 +43,8 @@ void owe_read(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   // Asked again: what is still queued from here on would only arrive twice.
   owed.erase(std::remove_if(owed.begin(), owed.end(),
                             [&](const OwedResponse& o) {
-                              return o.kind == OwedResponse::Kind::read && wire::psn_distance(p.psn, o.psn) >= 0;
+                              return o.kind == OwedResponse::Kind::read &&
+                                     wire::psn_distance(p.psn, o.psn) >= 0;
                             }),
              owed.end());
   OwedResponse o;
@@ -70,9 +71,9 @@ void answer(NicCore& core, QueuePair& qp, const RequestPacket& p, const Reply& r
       owe_acknowledge(core, qp, p.psn, static_cast<std::uint8_t>(wire::kAethRnr | (reply.rnr_timer & 0x1f)));
       return;
     case Reply::Kind::nak: {
-      const std::uint32_t psn =
-          reply.nak == wire::NakCode::psn_sequence ? qp.responder.expected_psn : p.psn;
-      owe_acknowledge(core, qp, psn, static_cast<std::uint8_t>(wire::kAethNak | static_cast<unsigned>(reply.nak)));
+      const std::uint32_t psn = reply.nak == wire::NakCode::psn_sequence ? qp.responder.expected_psn : p.psn;
+      owe_acknowledge(core, qp, psn,
+                      static_cast<std::uint8_t>(wire::kAethNak | static_cast<unsigned>(reply.nak)));
       return;
     }
     case Reply::Kind::data:
@@ -109,8 +110,9 @@ void handle_request(NicCore& core, QueuePair& qp, DecodedPacket& packet) {
   if (!well_formed(qp, p)) {
     report(qp, AsyncEvent::qp_request_error);
     enter_error(core, qp, wire::Syndrome::local_access);
-    owe_acknowledge(core, qp, p.psn,
-                    static_cast<std::uint8_t>(wire::kAethNak | static_cast<unsigned>(wire::NakCode::invalid_request)));
+    owe_acknowledge(
+        core, qp, p.psn,
+        static_cast<std::uint8_t>(wire::kAethNak | static_cast<unsigned>(wire::NakCode::invalid_request)));
     return;
   }
   answer(core, qp, p, respond(core, qp, p));
@@ -155,8 +157,8 @@ bool send_frame(NicCore& core, QueuePair& qp, const EncodedHeader& header, const
 /// \return false where the fabric is full
 bool send_read_response(NicCore& core, QueuePair& qp, OwedResponse& o, std::uint32_t& budget) {
   unsigned char* memory = nullptr;
-  if (o.length != 0 && core.resolve(o.rkey, qp.attributes.pd, o.address, o.length, kAccessRemoteRead, &memory) !=
-                           KeyFault::none) {
+  if (o.length != 0 && core.resolve(o.rkey, qp.attributes.pd, o.address, o.length, kAccessRemoteRead,
+                                    &memory) != KeyFault::none) {
     // The key was destroyed while its bytes were being read.
     report(qp, AsyncEvent::qp_access_error);
     enter_error(core, qp, wire::Syndrome::local_access);
@@ -192,10 +194,9 @@ bool send_first_owed(NicCore& core, QueuePair& qp, std::uint32_t& budget) {
       return true;
     }
   }
-  const EncodedHeader header =
-      o.kind == OwedResponse::Kind::atomic
-          ? encode_atomic_response(to, o.psn, qp.responder.message_count, o.original)
-          : encode_acknowledge(to, o.psn, o.aeth, qp.responder.message_count);
+  const EncodedHeader header = o.kind == OwedResponse::Kind::atomic
+                                   ? encode_atomic_response(to, o.psn, qp.responder.message_count, o.original)
+                                   : encode_acknowledge(to, o.psn, o.aeth, qp.responder.message_count);
   if (!send_frame(core, qp, header, nullptr, 0)) return false;
   --budget;
   qp.responder.owed.pop_front();

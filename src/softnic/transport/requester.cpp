@@ -38,7 +38,8 @@ wire::Syndrome resolve_pieces(NicCore& core, const QueuePair& qp, SpanList& span
       continue;
     }
     unsigned char* memory;
-    if (core.resolve(piece.key, qp.attributes.pd, piece.address, piece.bytes, rights, &memory) != KeyFault::none)
+    if (core.resolve(piece.key, qp.attributes.pd, piece.address, piece.bytes, rights, &memory) !=
+        KeyFault::none)
       return wire::Syndrome::local_protection;
     spans.add(memory, piece.bytes);
   }

@@ -180,8 +180,8 @@ Reply respond_write(NicCore& core, QueuePair& qp, const RequestPacket& p) {
 Reply respond_read(NicCore& core, QueuePair& qp, const RequestPacket& p, bool again) {
   if (!(qp.context.access & kAccessRemoteRead)) return refuse(core, qp, wire::NakCode::remote_access);
   unsigned char* memory = nullptr;
-  if (p.length != 0 && core.resolve(p.rkey, qp.attributes.pd, p.address, p.length, kAccessRemoteRead, &memory) !=
-                           KeyFault::none)
+  if (p.length != 0 && core.resolve(p.rkey, qp.attributes.pd, p.address, p.length, kAccessRemoteRead,
+                                    &memory) != KeyFault::none)
     return refuse(core, qp, wire::NakCode::remote_access);
   if (!again) accept(qp, p);
   Reply r = of_kind(Reply::Kind::data);

@@ -76,7 +76,8 @@ TEST_P(Errors, TheThirdOfFiveWritesFailsAndTheRestIsFlushed) {
   std::uint64_t blocks[5];
   for (int i = 0; i < 5; ++i) {
     const std::uint32_t key = i == 2 ? rkey + 0x100 : rkey;
-    blocks[i] = a->write({target->address(), key}, {data->address(), 8, lkey}, i == 2 ? 0 : wire::kWqeCompletionAlways);
+    blocks[i] = a->write({target->address(), key}, {data->address(), 8, lkey},
+                         i == 2 ? 0 : wire::kWqeCompletionAlways);
   }
   a->ring();
   poll();
@@ -104,14 +105,14 @@ TEST_P(Errors, RemoteAccessViolationsAreRefusedAndMoveNothing) {
   const std::uint32_t read_only = b->register_memory(*target, kAccessRemoteRead);
   const std::uint64_t end = target->address() + target->size();
   const Side::Remote cases[] = {
-      {end - 7, rkey},                       // one byte too many
-      {target->address() - 1, rkey},         // one byte too early
-      {~0ull - 3, rkey},                     // a sum that wraps
-      {target->address(), rkey ^ 1},         // wrong variant
-      {target->address(), 0},                //
-      {target->address(), 0xffffff00},       // beyond the table
-      {target->address(), read_only},        // no right to write
-      {other.address(), foreign_key},        // another PD
+      {end - 7, rkey},                  // one byte too many
+      {target->address() - 1, rkey},    // one byte too early
+      {~0ull - 3, rkey},                // a sum that wraps
+      {target->address(), rkey ^ 1},    // wrong variant
+      {target->address(), 0},           //
+      {target->address(), 0xffffff00},  // beyond the table
+      {target->address(), read_only},   // no right to write
+      {other.address(), foreign_key},   // another PD
   };
   std::memset(data->data(), 0x5a, 8);
   for (const Side::Remote& remote : cases) {
@@ -136,9 +137,15 @@ TEST_P(Errors, LocalViolationsAreLocal) {
     Refusal refusal;
   };
   const Case cases[] = {
-      {"write from a bad key", [&] { return a->write({target->address(), rkey}, {data->address(), 8, lkey + 0x100}); },
+      {"write from a bad key",
+       [&] {
+         return a->write({target->address(), rkey}, {data->address(), 8, lkey + 0x100});
+       },
        {wire::Syndrome::local_protection, 0x52}},
-      {"write past the end", [&] { return a->write({target->address(), rkey}, {data->address() + 8185, 8, lkey}); },
+      {"write past the end",
+       [&] {
+         return a->write({target->address(), rkey}, {data->address() + 8185, 8, lkey});
+       },
        {wire::Syndrome::local_protection, 0x52}},
       {"read into memory without local write",
        [&] {

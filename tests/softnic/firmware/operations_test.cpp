@@ -13,12 +13,18 @@ enum class Way { direct, packets, two_nics, faulty, ethernet, no_record };
 
 const char* name(Way w) {
   switch (w) {
-    case Way::direct: return "direct";
-    case Way::packets: return "packets";
-    case Way::two_nics: return "two_nics";
-    case Way::faulty: return "faulty";
-    case Way::ethernet: return "ethernet";
-    case Way::no_record: return "no_record";
+    case Way::direct:
+      return "direct";
+    case Way::packets:
+      return "packets";
+    case Way::two_nics:
+      return "two_nics";
+    case Way::faulty:
+      return "faulty";
+    case Way::ethernet:
+      return "ethernet";
+    case Way::no_record:
+      return "no_record";
   }
   return "";
 }
@@ -103,7 +109,8 @@ TEST_P(Operations, WriteMovesExactlyItsBytesAtEverySizeAndAlignment) {
   for (std::uint32_t bytes : {0u, 1u, 3u, 8u, 63u, 64u, 65u, 1023u, 1024u, 1025u, 4096u, 70'001u, 270'003u}) {
     for (std::uint32_t shift : {0u, 1u, 7u}) {
       std::memset(target.data(), 0xee, target.size());
-      const auto block = a->write({target.address() + 16 + shift, rkey}, {source.address() + shift, bytes, lkey});
+      const auto block =
+          a->write({target.address() + 16 + shift, rkey}, {source.address() + shift, bytes, lkey});
       a->ring();
       expect_success(*a, block);
       ASSERT_EQ(std::memcmp(target.data() + 16 + shift, source.data() + shift, bytes), 0) << bytes;
@@ -285,10 +292,19 @@ TEST_P(Operations, AMixCompletesInOrderAndOnlyWhereSignalled) {
       const auto bytes = static_cast<std::uint32_t>(rng() % 5000);
       std::uint64_t block = 0;
       switch (rng() % 4) {
-        case 0: block = a->write({target.address(), rkey}, {source.address(), bytes, lkey}, flags); break;
-        case 1: block = a->read({target.address(), rkey}, {local.address(), bytes, bkey}, flags); break;
-        case 2: block = a->write_inline({target.address(), rkey}, source.data(), bytes % 200, flags); break;
-        default: a->begin(); block = a->finish(wire::WqeOpcode::nop, flags); break;
+        case 0:
+          block = a->write({target.address(), rkey}, {source.address(), bytes, lkey}, flags);
+          break;
+        case 1:
+          block = a->read({target.address(), rkey}, {local.address(), bytes, bkey}, flags);
+          break;
+        case 2:
+          block = a->write_inline({target.address(), rkey}, source.data(), bytes % 200, flags);
+          break;
+        default:
+          a->begin();
+          block = a->finish(wire::WqeOpcode::nop, flags);
+          break;
       }
       if (flags != 0) expected.push_back(block);
     }
@@ -304,8 +320,8 @@ TEST_P(Operations, AMixCompletesInOrderAndOnlyWhereSignalled) {
 std::string way_name(const ::testing::TestParamInfo<Way>& info) { return name(info.param); }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Operations,
-                         ::testing::Values(Way::direct, Way::packets, Way::two_nics, Way::faulty, Way::ethernet,
-                                           Way::no_record),
+                         ::testing::Values(Way::direct, Way::packets, Way::two_nics, Way::faulty,
+                                           Way::ethernet, Way::no_record),
                          way_name);
 
 /// Operations that consume receives; no_record QPs of the rig have none.
@@ -328,7 +344,8 @@ TEST_P(Receives, SendsArriveInOrderWithTheirImmediates) {
                                  wire::kWqeCompletionAlways | wire::kWqeSolicited, 0xabcd0000 + round);
     a->ring();
     const wire::Cqe received = complete(*b);
-    ASSERT_EQ(received.opcode(), immediate ? wire::CqeOpcode::responder_send_immediate : wire::CqeOpcode::responder_send);
+    ASSERT_EQ(received.opcode(),
+              immediate ? wire::CqeOpcode::responder_send_immediate : wire::CqeOpcode::responder_send);
     ASSERT_EQ(received.byte_count.get(), bytes);
     EXPECT_EQ(received.wqe_counter.get(), round & 0xffff);
     EXPECT_EQ(received.op_own & wire::kCqeSolicited, wire::kCqeSolicited);
@@ -380,7 +397,8 @@ TEST_P(Receives, APipelineWaitsForReceivesAsLongAsItTakes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Receives,
-                         ::testing::Values(Way::direct, Way::packets, Way::two_nics, Way::faulty, Way::ethernet),
+                         ::testing::Values(Way::direct, Way::packets, Way::two_nics, Way::faulty,
+                                           Way::ethernet),
                          way_name);
 
 }  // namespace

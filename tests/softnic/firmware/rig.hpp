@@ -23,7 +23,8 @@ namespace belfry::softnic::test {
 class Buffer {
  public:
   explicit Buffer(std::size_t bytes, std::size_t alignment = 4096)
-      : bytes_(bytes), data_(static_cast<unsigned char*>(std::aligned_alloc(alignment, round(bytes, alignment)))) {
+      : bytes_(bytes),
+        data_(static_cast<unsigned char*>(std::aligned_alloc(alignment, round(bytes, alignment)))) {
     std::memset(data_, 0, round(bytes, alignment));
   }
   ~Buffer() { std::free(data_); }
@@ -177,8 +178,8 @@ class Side {
   std::uint64_t finish(wire::WqeOpcode opcode, std::uint8_t flags = wire::kWqeCompletionAlways,
                        std::uint32_t immediate = 0, std::uint8_t opmod = 0) {
     const std::uint64_t first = producer;
-    const auto control = wire::make_control(opcode, first, qpn, static_cast<std::uint32_t>(wqe.size() / 16), flags,
-                                            Be32(immediate), opmod);
+    const auto control = wire::make_control(opcode, first, qpn, static_cast<std::uint32_t>(wqe.size() / 16),
+                                            flags, Be32(immediate), opmod);
     std::memcpy(wqe.data(), &control, sizeof control);
     for (std::size_t at = 0; at < wqe.size(); at += 16) {
       const std::uint64_t block = producer + at / 64;
@@ -224,7 +225,8 @@ class Side {
   }
 
   void post_receive(std::vector<Sge> list) {
-    auto* entry = receive_ring.data() + (receive_producer++ & (options.receive_entries - 1)) * options.receive_stride;
+    auto* entry =
+        receive_ring.data() + (receive_producer++ & (options.receive_entries - 1)) * options.receive_stride;
     std::memset(entry, 0, options.receive_stride);
     list.push_back({0, 0, wire::kInvalidLkey});
     for (std::size_t i = 0; i < list.size() && (i + 1) * 16 <= options.receive_stride; ++i) {
@@ -249,7 +251,8 @@ class Side {
   }
 
   void arm(bool solicited = false) {
-    const std::uint32_t word = (arm_sequence++ & 3) << 28 | (solicited ? wire::kCqArmSolicited : wire::kCqArmNext) |
+    const std::uint32_t word = (arm_sequence++ & 3) << 28 |
+                               (solicited ? wire::kCqArmSolicited : wire::kCqArmNext) |
                                (static_cast<std::uint32_t>(consumer) & 0xffffff);
     cq_word(1).store(Be32(word).raw());
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(page.data() + wire::kUarCqDoorbell))
@@ -274,8 +277,8 @@ class Side {
     return std::atomic_ref<std::uint32_t>(reinterpret_cast<std::uint32_t*>(records.data() + 64)[i]);
   }
   void store_register(std::uint64_t value, unsigned half = 0) {
-    std::atomic_ref<std::uint64_t>(
-        *reinterpret_cast<std::uint64_t*>(page.data() + wire::kUarFirstRegister + half * wire::kUarRegisterHalfBytes))
+    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(page.data() + wire::kUarFirstRegister +
+                                                                     half * wire::kUarRegisterHalfBytes))
         .store(value);
   }
 

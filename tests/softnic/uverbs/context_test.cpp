@@ -108,8 +108,9 @@ TEST(UverbsContext, DeviceAttributesFollowTheConfiguration) {
   EXPECT_EQ(device.vendor_part_id, 4129u);
   EXPECT_EQ(device.atomic_cap, 1u);
   EXPECT_EQ(device.phys_port_cnt, 1);
-  const std::string version = std::to_string(device.fw_ver >> 32) + "." + std::to_string(device.fw_ver >> 16 & 0xffff) +
-                              "." + std::to_string(device.fw_ver & 0xffff);
+  const std::string version = std::to_string(device.fw_ver >> 32) + "." +
+                              std::to_string(device.fw_ver >> 16 & 0xffff) + "." +
+                              std::to_string(device.fw_ver & 0xffff);
   EXPECT_EQ(version, kFirmwareVersion);  // what sysfs says
   EXPECT_EQ(__builtin_bswap64(device.node_guid), client.nic->device(0).guid);
 

@@ -56,9 +56,11 @@ class Endpoint {
     checked(context, "ibv_open_device");
     pd = checked(ibv_alloc_pd(context), "ibv_alloc_pd");
     storage.resize(options.bytes + 64);
-    memory = reinterpret_cast<unsigned char*>((reinterpret_cast<std::uintptr_t>(storage.data()) + 63) & ~63ull);
+    memory =
+        reinterpret_cast<unsigned char*>((reinterpret_cast<std::uintptr_t>(storage.data()) + 63) & ~63ull);
     mr = checked(ibv_reg_mr(pd, memory, options.bytes, kAccess), "ibv_reg_mr");
-    cq = checked(ibv_create_cq(context, static_cast<int>(options.send_depth + options.receive_depth), nullptr, nullptr, 0),
+    cq = checked(ibv_create_cq(context, static_cast<int>(options.send_depth + options.receive_depth), nullptr,
+                               nullptr, 0),
                  "ibv_create_cq");
     make_qp();
   }
@@ -102,7 +104,8 @@ class Endpoint {
     a.qp_state = IBV_QPS_INIT;
     a.port_num = 1;
     a.qp_access_flags = kAccess;
-    checked(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+    checked(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+            "INIT");
     a = {};
     a.qp_state = IBV_QPS_RTR;
     a.path_mtu = IBV_MTU_1024;
@@ -128,8 +131,8 @@ class Endpoint {
     a.sq_psn = psn;
     a.max_rd_atomic = 16;
     checked(ibv_modify_qp(qp, &a,
-                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                              IBV_QP_MAX_QP_RD_ATOMIC),
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
             "RTS");
   }
 
@@ -154,7 +157,8 @@ class Endpoint {
       const int n = ibv_poll_cq(cq, 1, &wc);
       if (n == 1) return wc;
       if (n < 0) throw std::runtime_error("ibv_poll_cq failed");
-      if (turn % 1024 == 0 && std::chrono::steady_clock::now() > end) throw std::runtime_error("no completion");
+      if (turn % 1024 == 0 && std::chrono::steady_clock::now() > end)
+        throw std::runtime_error("no completion");
     }
   }
 

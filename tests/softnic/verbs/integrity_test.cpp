@@ -50,9 +50,11 @@ class Integrity : public ::testing::TestWithParam<Target::Kind> {
 std::string kind_name(const ::testing::TestParamInfo<Target::Kind>& p) {
   return p.param == Target::Kind::thread ? "threads" : "processes";
 }
-INSTANTIATE_TEST_SUITE_P(Ends, Integrity, ::testing::Values(Target::Kind::thread, Target::Kind::process), kind_name);
+INSTANTIATE_TEST_SUITE_P(Ends, Integrity, ::testing::Values(Target::Kind::thread, Target::Kind::process),
+                         kind_name);
 
-const std::uint32_t kSizes[] = {0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 255, 1023, 1024, 1025, 4095, 4096, 4097, 65535, 1048577};
+const std::uint32_t kSizes[] = {0,   1,    2,    3,    7,    8,    9,    63,    64,     65,
+                                255, 1023, 1024, 1025, 4095, 4096, 4097, 65535, 1048577};
 
 // Fault: bytes lost, repeated or moved, at some size, alignment or path.
 TEST_P(Integrity, WritesOfAllSizesAndAlignments) {
@@ -64,9 +66,11 @@ TEST_P(Integrity, WritesOfAllSizesAndAlignments) {
       target->ask(Command::fill, 0, bytes + 64, 999);
       const std::uint64_t before = target->ask(Command::checksum, shift + 3 + bytes, 32).value;
       run(to(IBV_WR_RDMA_WRITE, shift + 3), shift, bytes);
-      ASSERT_EQ(target->ask(Command::checksum, shift + 3, bytes).value, checksum(endpoint->memory + shift, bytes))
+      ASSERT_EQ(target->ask(Command::checksum, shift + 3, bytes).value,
+                checksum(endpoint->memory + shift, bytes))
           << bytes << " B at " << shift;
-      EXPECT_EQ(target->ask(Command::checksum, shift + 3 + bytes, 32).value, before) << "written past the end";
+      EXPECT_EQ(target->ask(Command::checksum, shift + 3 + bytes, 32).value, before)
+          << "written past the end";
     }
   }
 }
@@ -98,7 +102,8 @@ TEST_P(Integrity, ReadsOfAllSizesAndAlignments) {
       target->ask(Command::fill, shift, bytes, ++seed);
       std::memset(endpoint->memory, 0, bytes + 64);
       run(to(IBV_WR_RDMA_READ, shift), 7, bytes);
-      ASSERT_EQ(checksum(endpoint->memory + 7, bytes), target->ask(Command::checksum, shift, bytes).value) << bytes;
+      ASSERT_EQ(checksum(endpoint->memory + 7, bytes), target->ask(Command::checksum, shift, bytes).value)
+          << bytes;
       EXPECT_EQ(endpoint->memory[7 + bytes], 0);
     }
   }
@@ -109,8 +114,7 @@ TEST_P(Integrity, SendsAndImmediates) {
   start(2 * kMiB);
   std::uint64_t seed = 500;
   for (std::uint32_t bytes : kSizes) {
-    for (ibv_wr_opcode opcode :
-         {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM}) {
+    for (ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM}) {
       fill(endpoint->memory + 1, bytes, ++seed);
       target->ask(Command::post_receive, 9, opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? 0 : 1048577 + 64);
       ibv_send_wr wr = to(opcode, 9);
@@ -123,7 +127,8 @@ TEST_P(Integrity, SendsAndImmediates) {
       if (opcode != IBV_WR_SEND) {
         EXPECT_EQ(got.immediate, 0x11223300u + opcode);
       }
-      ASSERT_EQ(target->ask(Command::checksum, 9, bytes).value, checksum(endpoint->memory + 1, bytes)) << bytes;
+      ASSERT_EQ(target->ask(Command::checksum, 9, bytes).value, checksum(endpoint->memory + 1, bytes))
+          << bytes;
     }
   }
 }
