@@ -53,7 +53,7 @@ void check_options(const Context& context, const DevxQueueOptions& options) {
   require_power_of_two("a send queue", options.send_blocks, wire::kMaxSendQueueBlocks);
   if (options.receive_entries != 0) {
     require_power_of_two("a receive queue", options.receive_entries, 32768);
-    require_power_of_two("a receive stride", options.receive_stride, 2048);
+    require_power_of_two("a receive stride", options.receive_stride, 1024);
     if (options.receive_stride < wire::kSegmentBytes) {
       throw Error(ErrorKind::bad_argument, "a receive stride below 16 B", "A receive entry is 16 B or more");
     }

@@ -89,6 +89,7 @@ bool CompletionQueue::push(const Completion& completion) {
 
 void CompletionQueue::kill() {
   dead_ = true;
+  in_hand_.cq_died = true;
   if (attributes_.sink) attributes_.sink->async(AsyncEvent::cq_error, number);
 }
 
@@ -113,6 +114,13 @@ void CompletionQueue::check_arm() {
   armed_solicited_ = (word & wire::kCqArmSolicited) != 0;
   armed_ = true;
   report_if_armed();
+}
+
+bool CompletionQueue::can_resize(unsigned log_entries) {
+  const Touching touching(in_hand_, this);
+  refresh_consumer();
+  const std::uint64_t kept = producer_ - consumer_ + 1;
+  return !dead_ && kept <= entries() && kept <= std::uint64_t{1} << log_entries;
 }
 
 void CompletionQueue::resize(void* buffer, unsigned log_entries) {

@@ -35,6 +35,8 @@ class CompletionQueue {
   /// Looks at the arm word; called when this queue's doorbell register changed.
   void check_arm();
 
+  /// Whether a ring of that size holds what is not consumed yet, and the old one the mark of its end.
+  bool can_resize(unsigned log_entries);
   /// Ends the old ring with a RESIZE_CQ entry and goes on in the new one at the next index.
   void resize(void* buffer, unsigned log_entries);
 

@@ -105,6 +105,7 @@ struct QpModify {
   std::optional<std::uint8_t> timeout;  ///< 4.096 us << n; 0: for ever
   std::optional<std::uint8_t> retry_count;
   std::optional<std::uint8_t> rnr_retry;  ///< 7: for ever
+  std::optional<bool> drained_event;      ///< report sq_drained in state SQD
 };
 
 /// What QUERY_QP tells.
@@ -124,6 +125,7 @@ struct QpSnapshot {
   std::uint8_t timeout = 0;
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry = 0;
+  bool drained_event = false;
   std::uint64_t send_producer = 0;  ///< blocks that doorbells have announced
   std::uint64_t send_consumer = 0;  ///< blocks that are complete
 };

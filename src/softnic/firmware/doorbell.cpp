@@ -54,41 +54,45 @@ std::size_t look_at_records(NicCore& core, Uar& uar) {
   return news;
 }
 
+/// A change of one register. \return QPs with news
+std::size_t take_send_doorbell(NicCore& core, Uar& uar, std::uint64_t value) {
+  QueuePair* named = core.find_qp(wire::doorbell_qpn(value));
+  if (!named || named->uar != &uar) return 0;
+  uar.recent = named;
+  fetch_early(*named);
+  return named->attributes.no_record ? announce(core, *named, wire::doorbell_index(value)) : 0;
+}
+
 std::size_t scan_send_registers(NicCore& core, Uar& uar) {
   std::size_t news = 0;
   bool changed = false;
+  std::uint64_t values[kDoorbellHalves];
   for (unsigned half = 0; half < kDoorbellHalves; ++half) {
     // Acquire: pairs with the poster's barrier before its doorbell; the record and, without one, the
     // WQEs are visible once the doorbell is.
-    const std::uint64_t value = register_at(uar, half_offset(half)).load(std::memory_order_acquire);
-    if (value == uar.seen_send[half]) continue;
-    uar.seen_send[half] = value;
+    values[half] = register_at(uar, half_offset(half)).load(std::memory_order_acquire);
+    if (values[half] == uar.seen_send[half]) continue;
     changed = true;
-    if (QueuePair* qp = core.find_qp(wire::doorbell_qpn(value)); qp && qp->uar == &uar) {
-      uar.recent = qp;
-      fetch_early(*qp);
-    }
-    for (QueuePair* qp : uar.qps) {
-      if (qp->attributes.no_record && wire::doorbell_qpn(value) == qp->number)
-        news += announce(core, *qp, wire::doorbell_index(value));
-    }
+    news += take_send_doorbell(core, uar, values[half]);
   }
-  // QPs that share a register overwrite each other's values: a change is a hint to look at them all.
-  if (changed) {
-    news += look_at_records(core, uar);
-  } else if (uar.recent) {
+  if (!changed) {
     // While nothing is rung, the lines that the next doorbell will ask for are kept near. Nothing is acted
     // on before the doorbell is seen.
-    fetch_early(*uar.recent);
+    if (uar.recent) fetch_early(*uar.recent);
+    return news;
   }
+  // QPs that share a register overwrite each other's values: a change is a hint to look at them all. Only
+  // then is it seen: where a record's memory is gone, the rest of the page is looked at again.
+  news += look_at_records(core, uar);
+  for (unsigned half = 0; half < kDoorbellHalves; ++half) uar.seen_send[half] = values[half];
   return news;
 }
 
 std::size_t scan_arm_register(Uar& uar) {
   const std::uint64_t value = register_at(uar, wire::kUarCqDoorbell).load(std::memory_order_acquire);
   if (value == uar.seen_arm) return 0;
-  uar.seen_arm = value;
   for (CompletionQueue* cq : uar.cqs) cq->check_arm();
+  uar.seen_arm = value;
   return 1;
 }
 

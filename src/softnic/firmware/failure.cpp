@@ -15,15 +15,6 @@ Completion send_completion(const QueuePair& qp, std::uint64_t first_block, wire:
   return c;
 }
 
-void push_send(NicCore& core, QueuePair& qp, const Completion& completion) {
-  if (qp.send_cq->push(completion)) return;
-  // The completion is lost with its queue; a QP whose completions cannot be told has failed.
-  if (qp.state != QpState::error) {
-    report(qp, AsyncEvent::qp_fatal);
-    enter_error(core, qp, wire::Syndrome::local_qp_operation);
-  }
-}
-
 /// Completes the oldest WQE of a queue in error. \pre one is posted
 void complete_in_error(QueuePair& qp, wire::Syndrome syndrome, std::uint8_t vendor) {
   wire::ControlSegment control;
@@ -78,13 +69,13 @@ std::uint32_t receives_posted(const QueuePair& qp) {
   return posted <= qp.attributes.receive_entries ? posted : 0;
 }
 
-void complete_send(NicCore& core, QueuePair& qp, std::uint64_t first_block, std::uint32_t blocks,
-                   wire::WqeOpcode opcode, bool signalled, std::uint64_t bytes) {
+void complete_send(QueuePair& qp, std::uint64_t first_block, std::uint32_t blocks, wire::WqeOpcode opcode,
+                   bool signalled, std::uint64_t bytes) {
   qp.completed = first_block + blocks;
   if (!signalled) return;
   Completion c = send_completion(qp, first_block, opcode);
   c.bytes = static_cast<std::uint32_t>(bytes);
-  push_send(core, qp, c);
+  qp.send_cq->push(c);
 }
 
 void fail_send(NicCore& core, QueuePair& qp, const SendFailure& failure) {
@@ -93,7 +84,7 @@ void fail_send(NicCore& core, QueuePair& qp, const SendFailure& failure) {
   c.syndrome = failure.syndrome;
   c.vendor = failure.vendor;
   qp.completed = failure.first_block + failure.blocks;
-  push_send(core, qp, c);
+  qp.send_cq->push(c);
   enter_error(core, qp, failure.syndrome);
 }
 
@@ -102,6 +93,8 @@ void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause) {
   qp.state = QpState::error;
   qp.root_cause = cause;
   ++core.epoch;
+  // The receive of a message that will not be finished is flushed with the rest.
+  if (qp.responder.open && qp.responder.verb == Verb::send) --qp.receive_next;
   qp.requester.started.clear();
   qp.requester.reads_outstanding = 0;
   qp.requester.deadline = 0;
@@ -112,11 +105,13 @@ void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause) {
 
 void take_fault(NicCore& core) {
   const InHand faulted = core.in_hand;
-  core.in_hand = {};
+  core.in_hand.qp = nullptr;
+  core.in_hand.cq = nullptr;
   ++core.counters.memory_faults;
-  if (faulted.cq) faulted.cq->kill();
+  if (faulted.cq) return faulted.cq->kill();  // its QPs follow, see fail_queues_of_dead_cqs()
   QueuePair* qp = faulted.qp;
   if (!qp) return;
+  qp->responder.owed.clear();  // a READ of what is gone would fault for ever
   if (qp->state == QpState::error) {
     qp->gone = true;
     std::erase(core.flushing, qp);
@@ -129,9 +124,21 @@ void take_fault(NicCore& core) {
   enter_error(core, *qp, wire::Syndrome::local_protection);
   core.in_hand.qp = qp;
   const auto tell = [&] {
-    if (sending && !faulted.cq) complete_in_error(*qp, wire::Syndrome::local_protection, kVendorMemoryGone);
+    if (sending) complete_in_error(*qp, wire::Syndrome::local_protection, kVendorMemoryGone);
   };
   if (!survive_faults(tell)) take_fault(core);
+}
+
+void fail_queues_of_dead_cqs(NicCore& core) {
+  core.in_hand.cq_died = false;
+  for (const std::uint32_t block : core.owned_blocks) {
+    core.qp_blocks[block]->for_each([&](QueuePair& qp) {
+      if (qp.state == QpState::reset || qp.state == QpState::error) return;
+      if (!qp.send_cq->dead() && !qp.receive_cq->dead()) return;
+      report(qp, AsyncEvent::qp_fatal);
+      enter_error(core, qp, wire::Syndrome::local_qp_operation);
+    });
+  }
 }
 
 std::size_t flush_errored(NicCore& core) {

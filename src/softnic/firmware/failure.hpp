@@ -41,12 +41,15 @@ void report(QueuePair& qp, AsyncEvent event);
 /// fails is not touched any more.
 void take_fault(NicCore& core);
 
+/// A QP whose completions cannot be told has failed: every user of a CQ that died goes to error.
+void fail_queues_of_dead_cqs(NicCore& core);
+
 /// Flushes what QPs in error hold, as far as their CQs have room. \return entries flushed
 std::size_t flush_errored(NicCore& core);
 
 /// Completes a WQE that succeeded, if it is signalled, and frees its blocks.
-void complete_send(NicCore& core, QueuePair& qp, std::uint64_t first_block, std::uint32_t blocks,
-                   wire::WqeOpcode opcode, bool signalled, std::uint64_t bytes);
+void complete_send(QueuePair& qp, std::uint64_t first_block, std::uint32_t blocks, wire::WqeOpcode opcode,
+                   bool signalled, std::uint64_t bytes);
 
 /// Receive entries that are posted and not used. 0 also where the record makes no sense.
 std::uint32_t receives_posted(const QueuePair& qp);

@@ -15,6 +15,7 @@ class CompletionQueue;
 struct InHand {
   QueuePair* qp = nullptr;
   CompletionQueue* cq = nullptr;
+  bool cq_died = false;  ///< since its users were last looked for
 };
 
 namespace memory_fault {

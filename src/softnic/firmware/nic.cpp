@@ -26,7 +26,13 @@ constexpr std::size_t kFrameBudget = 64;
 std::size_t run_once(NicCore& core) {
   core.time_known = false;
   core.next_timer = 0;
+  core.in_hand.qp = nullptr;
   std::size_t work = scan_doorbells(core);
+  // Mail before timers: an answer that is here already is not waited for any longer.
+  PacketReceiver receiver(core);
+  const std::size_t frames = core.fabric->poll(receiver, kFrameBudget);
+  core.more_mail = frames == kFrameBudget;
+  work += frames;
   for (std::size_t i = 0; i < core.sending.size();) {
     QueuePair& qp = *core.sending[i];
     work += run_send_queue(core, qp);
@@ -34,13 +40,16 @@ std::size_t run_once(NicCore& core) {
       ++i;
       continue;
     }
+    if (qp.state == QpState::sqd && !qp.drain_reported) {
+      qp.drain_reported = true;
+      if (qp.context.drained_event) report(qp, AsyncEvent::sq_drained);
+    }
     qp.queued = false;
     core.sending[i] = core.sending.back();
     core.sending.pop_back();
   }
-  PacketReceiver receiver(core);
-  work += core.fabric->poll(receiver, kFrameBudget);
   if (!core.owing.empty()) work += send_owed(core);
+  if (core.in_hand.cq_died) fail_queues_of_dead_cqs(core);
   if (!core.flushing.empty()) work += flush_errored(core);
   return work;
 }
@@ -125,6 +134,7 @@ int Nic::destroy_mkey(std::uint32_t key) {
   if (key == 0 || row >= impl_->keys.size() || impl_->keys[row].key != key) return EINVAL;
   --impl_->pds.find(impl_->keys[row].pd)->users;
   impl_->keys[row] = {};
+  ++impl_->key_epoch;
   impl_->free_keys.push_back(row);
   --impl_->keys_used;
   return 0;
@@ -157,7 +167,6 @@ std::uint64_t monotonic_ns() {
 NicCore::NicCore(const Config& c, std::unique_ptr<Fabric> port)
     : config(c),
       fabric(std::move(port)),
-      random(c.seed != 0 ? c.seed : std::random_device{}()),
       keys(kFirstKeyRow),
       pds(1, c.limits.pds),
       cqs(1, c.limits.cqs),
@@ -172,6 +181,7 @@ void NicCore::forget(QueuePair& qp) {
   std::erase(flushing, &qp);
   qp.queued = false;
   qp.responder.in_owed_list = false;
+  if (in_hand.qp == &qp) in_hand.qp = nullptr;
   ++epoch;
 }
 

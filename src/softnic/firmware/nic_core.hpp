@@ -8,7 +8,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <vector>
 
 #include "belfry/wire/doorbell.hpp"
@@ -63,11 +62,11 @@ class NicCore {
   std::unique_ptr<Fabric> fabric;
   std::mutex lock;
   std::atomic<int> control_waiting{0};
-  std::mt19937_64 random;
 
   std::vector<MkeyEntry> keys;
   std::deque<std::uint32_t> free_keys;
   std::uint32_t keys_used = 0;
+  std::uint64_t key_epoch = 0;  ///< changes whenever a key goes: addresses resolved before are void
   SlotTable<ProtectionDomain> pds;
   SlotTable<CompletionQueue> cqs;
   SlotTable<Uar> uars;
@@ -84,6 +83,7 @@ class NicCore {
   std::uint64_t next_timer = 0;      ///< ns; earliest deadline of a QP; 0: none
   std::uint64_t now = 0;             ///< ns, as time() read it in this poll
   bool time_known = false;
+  bool more_mail = false;              ///< frames wait that this poll had no budget for: no timer is due yet
   std::uint64_t (*clock)() = nullptr;  ///< tests put their own here
   NicCounters counters;
   InHand in_hand;

@@ -31,6 +31,8 @@ struct RequesterState {
   std::uint32_t next_psn = 0;     ///< of the next new request
   std::uint32_t unacked_psn = 0;  ///< lowest that is not acknowledged
   std::uint32_t sent_psn = 0;     ///< one past the highest that was ever put out
+  /// A response missing here was asked for again; asking once is enough until it comes or time is up.
+  std::uint32_t asked_again_psn = ~0u;
   std::deque<StartedWqe> started;
 
   // Where emission stands: a WQE of `started`, and how many of its packets are out.
@@ -44,7 +46,7 @@ struct RequesterState {
   std::uint8_t rnr_retries_left = 0;
 };
 
-/// A response that the responder owes, oldest first. Kept after it is sent, to answer duplicates.
+/// A response that the responder owes, oldest first.
 struct OwedResponse {
   enum class Kind : std::uint8_t { read, atomic, acknowledge };
   Kind kind = Kind::acknowledge;
@@ -71,8 +73,11 @@ struct ResponderState {
   // The message under way; `open` between its first and last packet.
   bool open = false;
   Verb verb = Verb::write;
-  unsigned char* write_to = nullptr;
+  std::uint64_t key_epoch = 0;  ///< when `write_to` or `spans` was resolved
+  std::uint32_t write_key = 0;
+  std::uint64_t write_address = 0;  ///< of the next byte
   std::uint64_t write_left = 0;
+  unsigned char* write_to = nullptr;
   std::uint64_t received = 0;
   std::uint64_t receive_index = 0;  ///< SEND: the receive WQE that it fills
   SpanList spans;                   ///< SEND: its memory, as far as its keys are good
@@ -109,7 +114,8 @@ struct QueuePair {
   RequesterState requester;
   ResponderState responder;
 
-  bool gone = false;    ///< its memory went away twice: it is not touched again
+  bool gone = false;  ///< its memory went away twice: it is not touched again
+  bool drain_reported = false;
   bool queued = false;  ///< in the NIC's list of QPs with work to send
   /// The direct path's peer as found at this epoch of the NIC's tables.
   QueuePair* peer = nullptr;
@@ -118,6 +124,8 @@ struct QueuePair {
   wire::Syndrome root_cause = wire::Syndrome::none;
 
   bool can_send() const { return state == QpState::rts; }
+  /// Answers are still taken, and what was started is still repeated.
+  bool can_finish() const { return state == QpState::rts || state == QpState::sqd; }
   bool can_receive() const { return state == QpState::rtr || state == QpState::rts || state == QpState::sqd; }
   std::uint32_t mtu() const { return 1u << mtu_shift; }
   const unsigned char* block(std::uint64_t index) const {

@@ -9,6 +9,7 @@
 #include "softnic/firmware/doorbell.hpp"
 #include "softnic/firmware/failure.hpp"
 #include "softnic/firmware/nic_core.hpp"
+#include "softnic/transport/requester.hpp"
 
 namespace belfry::softnic {
 
@@ -103,6 +104,7 @@ void apply(QpSnapshot& c, const QpModify& m) {
   apply(c.timeout, m.timeout);
   apply(c.retry_count, m.retry_count);
   apply(c.rnr_retry, m.rnr_retry);
+  apply(c.drained_event, m.drained_event);
 }
 
 void connect(NicCore& core, QueuePair& qp) {
@@ -147,7 +149,8 @@ void enter(NicCore& core, QueuePair& qp, QpState state) {
       break;
   }
   qp.state = state;
-  if (qp.can_send() && qp.next < qp.producer) core.queue_sending(qp);
+  qp.drain_reported = false;
+  if (state == QpState::sqd || has_send_work(qp)) core.queue_sending(qp);
 }
 
 }  // namespace
@@ -176,7 +179,7 @@ int Nic::resize_cq(std::uint32_t cqn, void* buffer, unsigned log_entries) {
   CqAttributes wanted = cq->attributes();
   wanted.buffer = buffer;
   wanted.log_entries = log_entries;
-  if (!valid(wanted, impl_->config.limits)) return EINVAL;
+  if (!valid(wanted, impl_->config.limits) || !cq->can_resize(log_entries)) return EINVAL;
   cq->resize(buffer, log_entries);
   return 0;
 }

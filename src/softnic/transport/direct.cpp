@@ -52,14 +52,18 @@ StartedWqe started_of(const NicCore& core, const QueuePair& qp) {
   return s;
 }
 
+/// The peer took a packet: every retry is to be had again.
+void note_answer(QueuePair& qp) {
+  qp.requester.deadline = 0;
+  qp.requester.retries_left = qp.context.retry_count;
+  qp.requester.rnr_retries_left = qp.context.rnr_retry;
+}
+
 void finish(NicCore& core, QueuePair& qp) {
-  auto& q = qp.requester;
-  q.emit_packets = 0;
-  q.deadline = 0;
-  q.retries_left = qp.context.retry_count;
-  q.rnr_retries_left = qp.context.rnr_retry;
+  qp.requester.emit_packets = 0;
+  note_answer(qp);
   qp.next += core.wqe.blocks;
-  complete_send(core, qp, qp.next - core.wqe.blocks, core.wqe.blocks, core.wqe.opcode, core.wqe.signalled(),
+  complete_send(qp, qp.next - core.wqe.blocks, core.wqe.blocks, core.wqe.opcode, core.wqe.signalled(),
                 needs_response(core.wqe.opcode) ? core.wqe.total_bytes : 0);
 }
 
@@ -87,6 +91,7 @@ Turn take_reply(NicCore& core, QueuePair& qp, const Reply& reply) {
     case Reply::Kind::ack:
     case Reply::Kind::data:
     case Reply::Kind::original:
+      note_answer(qp);
       return Turn::part;
     case Reply::Kind::rnr:
       if (take_rnr(core, qp, reply.rnr_timer)) return Turn::wait;
@@ -159,6 +164,11 @@ Turn execute_read(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   p.length = left < kDirectPartBytes ? left : kDirectPartBytes;
   p.psn_count = packets_of(p.length, qp.mtu_shift);
   const Reply reply = respond(core, peer, p);
+  if (reply.kind == Reply::Kind::data) {
+    // Where the source is gone, it is the peer's fault, not that of the queue that reads it.
+    const FramePart source{reply.data, static_cast<std::size_t>(p.length)};
+    touch(&source, 1);
+  }
   core.in_hand.qp = &qp;
   const Turn turn = take_reply(core, qp, reply);
   if (turn != Turn::part) return turn;
@@ -242,11 +252,9 @@ bool write_at_once(NicCore& core, QueuePair& qp) {
   r.expected_psn = q.next_psn;
   r.message_count = (r.message_count + 1) & wire::kPsnMask;
   r.nak_sent = false;
-  q.deadline = 0;
-  q.retries_left = qp.context.retry_count;
-  q.rnr_retries_left = qp.context.rnr_retry;
+  note_answer(qp);
   ++core.counters.wqes;
-  complete_send(core, qp, qp.next, 1, wire::WqeOpcode::rdma_write, control.signalled(), 0);
+  complete_send(qp, qp.next, 1, wire::WqeOpcode::rdma_write, control.signalled(), 0);
   ++qp.next;
   return true;
 }
@@ -256,16 +264,16 @@ bool write_at_once(NicCore& core, QueuePair& qp) {
 std::size_t run_direct(NicCore& core, QueuePair& qp) {
   std::size_t done = 0;
   for (unsigned ahead = 1; ahead < kPrefetchBlocks; ++ahead) prefetch(qp, qp.next + ahead);
-  while (done < kTurnBudget && qp.next < qp.producer) {
+  // A draining queue finishes the message that it is in, and starts none.
+  while (done < kTurnBudget && qp.next < qp.producer && (qp.can_send() || qp.requester.emit_packets != 0)) {
     const std::uint64_t deadline = qp.requester.deadline;
     if (deadline != 0 && core.time() < deadline) {
       if (deadline != ~0ull) core.arm_timer(deadline);
       break;
     }
     prefetch(qp, qp.next + kPrefetchBlocks);
-    if (write_at_once(core, qp)) {
+    if (qp.can_send() && write_at_once(core, qp)) {
       ++done;
-      if (!qp.can_send()) break;
       continue;
     }
     fetch_wqe(core, qp, qp.next);

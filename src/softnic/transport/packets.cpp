@@ -13,6 +13,8 @@ namespace {
 
 /// A packet in this many asks for an acknowledgement inside a long message.
 constexpr std::uint32_t kAckEvery = 32;
+/// One message of the greatest length at the least MTU is 2^22 packets, and may always be out alone.
+constexpr std::uint32_t kMostPsnsOut = 1u << 22;
 
 std::uint32_t add_psn(std::uint32_t psn, std::uint32_t count) { return (psn + count) & wire::kPsnMask; }
 
@@ -25,6 +27,14 @@ void go_back(QueuePair& qp) {
   const StartedWqe& s = q.started.front();
   const std::int32_t acknowledged = wire::psn_distance(s.first_psn, q.unacked_psn);
   if (!s.response_needed && acknowledged > 0) q.emit_packets = static_cast<std::uint32_t>(acknowledged);
+}
+
+/// A response is missing that something behind it shows to be lost: asked for once, not with each frame
+/// that comes behind the gap.
+void ask_again(QueuePair& qp, std::uint32_t missing_psn) {
+  if (qp.requester.emit_index == 0 || qp.requester.asked_again_psn == missing_psn) return;
+  qp.requester.asked_again_psn = missing_psn;
+  go_back(qp);
 }
 
 void note_progress(NicCore& core, QueuePair& qp) {
@@ -50,14 +60,14 @@ void complete_front(NicCore& core, QueuePair& qp) {
   }
   if (s.response_needed) --q.reads_outstanding;
   ++core.counters.wqes;
-  complete_send(core, qp, s.first_block, s.blocks, s.opcode, s.signalled, s.response_needed ? s.bytes : 0);
+  complete_send(qp, s.first_block, s.blocks, s.opcode, s.signalled, s.response_needed ? s.bytes : 0);
 }
 
 /// Completes what needs no (further) answer once every PSN before `up_to` is acknowledged.
 void acknowledge_up_to(NicCore& core, QueuePair& qp, std::uint32_t up_to) {
   auto& q = qp.requester;
   bool progress = false;
-  while (!q.started.empty() && qp.can_send()) {
+  while (!q.started.empty() && qp.can_finish()) {
     const StartedWqe& s = q.started.front();
     const std::uint32_t end = add_psn(s.first_psn, s.psn_count);
     if (s.response_needed || wire::psn_distance(end, up_to) < 0) break;
@@ -65,7 +75,7 @@ void acknowledge_up_to(NicCore& core, QueuePair& qp, std::uint32_t up_to) {
     complete_front(core, qp);
     progress = true;
   }
-  if (!qp.can_send()) return;
+  if (!qp.can_finish()) return;
   std::uint32_t unacked = up_to;
   if (!q.started.empty() && q.started.front().response_needed) {
     const StartedWqe& s = q.started.front();
@@ -82,7 +92,7 @@ void acknowledge_up_to(NicCore& core, QueuePair& qp, std::uint32_t up_to) {
 /// \return false where the QP has to wait, or failed
 bool start_next(NicCore& core, QueuePair& qp) {
   auto& q = qp.requester;
-  if (qp.next >= qp.producer) return false;
+  if (!qp.can_send() || qp.next >= qp.producer) return false;
   fetch_wqe(core, qp, qp.next);
   SpanList spans;
   std::uint8_t vendor = 0;
@@ -95,6 +105,13 @@ bool start_next(NicCore& core, QueuePair& qp) {
   const DecodedWqe& w = core.wqe;
   if ((w.flags & wire::kWqeFenceMask) != 0 && q.reads_outstanding != 0) return false;
   if (needs_response(w.opcode) && q.reads_outstanding >= qp.context.initiator_depth) return false;
+  const std::uint32_t psn_count = w.opcode == wire::WqeOpcode::nop ? 0
+                                  : is_atomic(w.opcode)            ? 1
+                                                                   : packets_of(w.total_bytes, qp.mtu_shift);
+  // READs take a PSN for each packet of their response. Distances on the 24-bit circle have a sign only
+  // while less than half of it is out.
+  const auto out = static_cast<std::uint32_t>(wire::psn_distance(q.unacked_psn, q.next_psn));
+  if (!q.started.empty() && out + psn_count > kMostPsnsOut) return false;
   StartedWqe s;
   s.first_block = qp.next;
   s.blocks = w.blocks;
@@ -103,9 +120,7 @@ bool start_next(NicCore& core, QueuePair& qp) {
   s.response_needed = needs_response(w.opcode);
   s.bytes = w.total_bytes;
   s.first_psn = q.next_psn;
-  s.psn_count = w.opcode == wire::WqeOpcode::nop ? 0
-                : is_atomic(w.opcode)            ? 1
-                                                 : packets_of(w.total_bytes, qp.mtu_shift);
+  s.psn_count = psn_count;
   q.next_psn = add_psn(q.next_psn, s.psn_count);
   q.reads_outstanding += s.response_needed ? 1 : 0;
   qp.next += w.blocks;
@@ -216,6 +231,7 @@ bool expire(NicCore& core, QueuePair& qp) {
   }
   --q.retries_left;
   q.deadline = acknowledge_deadline(core, qp);
+  q.asked_again_psn = ~0u;
   go_back(qp);
   return true;
 }
@@ -229,10 +245,11 @@ StartedWqe* awaited_response(NicCore& core, QueuePair& qp, std::uint32_t psn) {
   if (at == q.started.end()) return nullptr;
   if (wire::psn_distance(at->first_psn, psn) < 0 || wire::psn_distance(psn, q.sent_psn) <= 0) return nullptr;
   acknowledge_up_to(core, qp, at->first_psn);
-  if (!qp.can_send() || q.started.empty() || !q.started.front().response_needed) return nullptr;
+  if (!qp.can_finish() || q.started.empty() || !q.started.front().response_needed) return nullptr;
   StartedWqe& s = q.started.front();
-  const std::int32_t ahead = wire::psn_distance(add_psn(s.first_psn, s.psns_received), psn);
-  if (ahead > 0 && q.emit_index > 0) go_back(qp);  // one before it was lost
+  const std::uint32_t awaited = add_psn(s.first_psn, s.psns_received);
+  const std::int32_t ahead = wire::psn_distance(awaited, psn);
+  if (ahead > 0) ask_again(qp, awaited);
   return ahead == 0 ? &s : nullptr;
 }
 
@@ -250,7 +267,7 @@ void finish_response(NicCore& core, QueuePair& qp, std::uint32_t psn) {
   auto& q = qp.requester;
   q.unacked_psn = add_psn(psn, 1);
   if (q.started.front().psns_received == q.started.front().psn_count) complete_front(core, qp);
-  if (!qp.can_send()) return;
+  if (!qp.can_finish()) return;
   note_progress(core, qp);
   acknowledge_up_to(core, qp, q.unacked_psn);
 }
@@ -263,13 +280,13 @@ void on_acknowledge(NicCore& core, QueuePair& qp, std::uint32_t psn, std::uint8_
   const bool positive = kind == 0;
   // A NAK names the PSN that was expected: all before it have arrived.
   const std::uint32_t up_to = positive ? add_psn(psn, 1) : psn;
-  if (!qp.can_send() || q.started.empty()) return;
+  if (!qp.can_finish() || q.started.empty()) return;
   if (wire::psn_distance(q.unacked_psn, up_to) < 0 || wire::psn_distance(up_to, q.sent_psn) < 0) return;
   acknowledge_up_to(core, qp, up_to);
-  if (!qp.can_send() || q.started.empty()) return;
+  if (!qp.can_finish() || q.started.empty()) return;
   if (positive) {
     // An acknowledgement from behind an unanswered READ: its response was lost.
-    if (wire::psn_distance(q.unacked_psn, up_to) > 0 && q.emit_index > 0) go_back(qp);
+    if (wire::psn_distance(q.unacked_psn, up_to) > 0) ask_again(qp, q.unacked_psn);
     return;
   }
   if (kind == wire::kAethRnr) {
@@ -280,6 +297,7 @@ void on_acknowledge(NicCore& core, QueuePair& qp, std::uint32_t psn, std::uint8_
     }
     return;
   }
+  if (kind != wire::kAethNak) return;  // a reserved kind
   const auto code = static_cast<wire::NakCode>(syndrome & 0x1f);
   if (code == wire::NakCode::psn_sequence) {
     if (q.retries_left == 0) {
@@ -296,7 +314,7 @@ void on_acknowledge(NicCore& core, QueuePair& qp, std::uint32_t psn, std::uint8_
 
 void on_read_response(NicCore& core, QueuePair& qp, std::uint32_t psn, const unsigned char* data,
                       std::uint32_t bytes) {
-  if (!qp.can_send()) return;
+  if (!qp.can_finish()) return;
   StartedWqe* s = awaited_response(core, qp, psn);
   if (!s || s->opcode != wire::WqeOpcode::rdma_read) return;
   const std::uint64_t offset = std::uint64_t{s->psns_received} * qp.mtu();
@@ -312,7 +330,7 @@ void on_read_response(NicCore& core, QueuePair& qp, std::uint32_t psn, const uns
 }
 
 void on_atomic_response(NicCore& core, QueuePair& qp, std::uint32_t psn, std::uint64_t original) {
-  if (!qp.can_send()) return;
+  if (!qp.can_finish()) return;
   StartedWqe* s = awaited_response(core, qp, psn);
   if (!s || !is_atomic(s->opcode)) return;
   SpanList spans;
@@ -324,16 +342,17 @@ void on_atomic_response(NicCore& core, QueuePair& qp, std::uint32_t psn, std::ui
 
 std::size_t run_packets(NicCore& core, QueuePair& qp) {
   auto& q = qp.requester;
-  if (q.deadline != 0 && core.time() >= q.deadline && !q.started.empty() && !expire(core, qp)) return 1;
+  const bool due = q.deadline != 0 && !core.more_mail && core.time() >= q.deadline && !q.started.empty();
+  if (due && !expire(core, qp)) return 1;
   std::size_t done = 0;
   while (done < kTurnBudget) {
     if (q.emit_index == q.started.size() && !start_next(core, qp)) break;
     if (!emit(core, qp, done)) break;
     // A NOP completes as soon as nothing stands before it.
     acknowledge_up_to(core, qp, q.unacked_psn);
-    if (!qp.can_send()) return done + 1;
+    if (!qp.can_finish()) return done + 1;
   }
-  if (qp.can_send() && q.deadline != 0 && q.deadline != ~0ull) core.arm_timer(q.deadline);
+  if (qp.can_finish() && q.deadline != 0 && q.deadline != ~0ull) core.arm_timer(q.deadline);
   return done;
 }
 

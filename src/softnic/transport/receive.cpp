@@ -38,15 +38,20 @@ void owe_acknowledge(NicCore& core, QueuePair& qp, std::uint32_t psn, std::uint8
   owe(core, qp, o);
 }
 
+/// A request asked again takes the place of what is still queued for it, or of the rest of it.
+void supersede(ResponderState& r, std::uint32_t psn) {
+  std::erase_if(r.owed, [&](const OwedResponse& o) {
+    return o.kind != OwedResponse::Kind::acknowledge && wire::psn_distance(psn, o.psn) >= 0;
+  });
+  for (OwedResponse& o : r.owed) {
+    const std::int32_t before = wire::psn_distance(o.psn, psn);
+    if (o.kind == OwedResponse::Kind::read && before < static_cast<std::int32_t>(o.psn_count))
+      o.psn_count = std::max(o.psns_sent, static_cast<std::uint32_t>(before));
+  }
+}
+
 void owe_read(NicCore& core, QueuePair& qp, const RequestPacket& p) {
-  auto& owed = qp.responder.owed;
-  // Asked again: what is still queued from here on would only arrive twice.
-  owed.erase(std::remove_if(owed.begin(), owed.end(),
-                            [&](const OwedResponse& o) {
-                              return o.kind == OwedResponse::Kind::read &&
-                                     wire::psn_distance(p.psn, o.psn) >= 0;
-                            }),
-             owed.end());
+  supersede(qp.responder, p.psn);
   OwedResponse o;
   o.kind = OwedResponse::Kind::read;
   o.psn = p.psn;
@@ -80,6 +85,7 @@ void answer(NicCore& core, QueuePair& qp, const RequestPacket& p, const Reply& r
       owe_read(core, qp, p);
       return;
     case Reply::Kind::original: {
+      supersede(qp.responder, p.psn);
       OwedResponse o;
       o.kind = OwedResponse::Kind::atomic;
       o.psn = p.psn;
@@ -95,7 +101,7 @@ bool well_formed(const QueuePair& qp, const RequestPacket& p) {
   if (p.verb == Verb::read || p.verb == Verb::atomic) {
     std::size_t pending = 0;
     for (const OwedResponse& o : qp.responder.owed) pending += o.kind != OwedResponse::Kind::acknowledge;
-    return pending <= qp.context.responder_depth && qp.context.responder_depth != 0;
+    return pending < qp.context.responder_depth;
   }
   return p.last ? p.bytes <= qp.mtu() : p.bytes == qp.mtu();
 }
@@ -107,7 +113,8 @@ void handle_request(NicCore& core, QueuePair& qp, DecodedPacket& packet) {
   p.atomic = &packet.atomic;
   p.part_count = p.bytes != 0 ? 1 : 0;
   if (p.verb == Verb::read) p.psn_count = packets_of(p.length, qp.mtu_shift);
-  if (!well_formed(qp, p)) {
+  // A packet out of its turn is not judged: it is dropped, or answered again.
+  if (p.psn == qp.responder.expected_psn && !well_formed(qp, p)) {
     report(qp, AsyncEvent::qp_request_error);
     enter_error(core, qp, wire::Syndrome::local_access);
     owe_acknowledge(

@@ -103,11 +103,12 @@ void deliver_original(const SpanList& spans, const AtomicOperands& atomic, std::
 }
 
 bool has_send_work(const QueuePair& qp) {
-  return qp.can_send() && (qp.next < qp.producer || !qp.requester.started.empty());
+  if (qp.can_send() && qp.next < qp.producer) return true;
+  return qp.can_finish() && (!qp.requester.started.empty() || qp.requester.emit_packets != 0);
 }
 
 std::size_t run_send_queue(NicCore& core, QueuePair& qp) {
-  if (!qp.can_send()) return 0;
+  if (!qp.can_finish()) return 0;
   core.in_hand.qp = &qp;
   if (qp.requester.not_before != 0) {
     if (core.time() < qp.requester.not_before) {

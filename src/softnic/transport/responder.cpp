@@ -72,14 +72,15 @@ Reply fail_receive(NicCore& core, QueuePair& qp, wire::Syndrome syndrome, std::u
   c.syndrome = syndrome;
   c.vendor = vendor;
   qp.receive_cq->push(c);
+  qp.responder.open = false;  // this receive is complete: the flush begins behind it
   enter_error(core, qp, syndrome);
   return nak(code);
 }
 
-/// Takes the next receive WQE and resolves its memory. \pre one is posted
-void take_receive(NicCore& core, QueuePair& qp) {
+/// Resolves the memory of the receive WQE in hand, as far as its keys are good.
+void resolve_receive(NicCore& core, QueuePair& qp) {
   auto& r = qp.responder;
-  r.receive_index = qp.receive_next++;
+  r.key_epoch = core.key_epoch;
   r.spans.clear();
   r.span_fault = false;
   const std::uint32_t stride = qp.attributes.receive_stride;
@@ -102,12 +103,23 @@ void take_receive(NicCore& core, QueuePair& qp) {
   }
 }
 
+/// Takes the next receive WQE: it is open until its message is complete. \pre one is posted
+void take_receive(NicCore& core, QueuePair& qp) {
+  auto& r = qp.responder;
+  r.receive_index = qp.receive_next++;
+  r.received = 0;
+  r.open = true;
+  r.verb = Verb::send;
+  resolve_receive(core, qp);
+}
+
 Reply respond_send(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   auto& r = qp.responder;
   if (p.first) {
     if (receives_posted(qp) == 0) return not_ready(core, qp);
     take_receive(core, qp);
-    r.received = 0;
+  } else if (r.key_epoch != core.key_epoch) {
+    resolve_receive(core, qp);  // a key went while the message came
   }
   if (r.received + p.bytes > r.spans.bytes) {
     if (r.span_fault)
@@ -134,32 +146,42 @@ Reply respond_send(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   return of_kind(Reply::Kind::ack);
 }
 
-/// First packet of a WRITE: the whole target is checked before a byte moves.
-bool open_write(NicCore& core, QueuePair& qp, const RequestPacket& p, wire::NakCode* why) {
+/// Where what is left of the WRITE in hand goes. \return false where key, bounds or rights forbid it
+bool resolve_write(NicCore& core, QueuePair& qp) {
   auto& r = qp.responder;
-  *why = wire::NakCode::remote_access;
-  if (!(qp.context.access & kAccessRemoteWrite)) return false;
+  r.key_epoch = core.key_epoch;
   r.write_to = nullptr;
-  if (p.length != 0 && core.resolve(p.rkey, qp.attributes.pd, p.address, p.length, kAccessRemoteWrite,
-                                    &r.write_to) != KeyFault::none)
-    return false;
+  return r.write_left == 0 || core.resolve(r.write_key, qp.attributes.pd, r.write_address, r.write_left,
+                                           kAccessRemoteWrite, &r.write_to) == KeyFault::none;
+}
+
+/// First packet of a WRITE: the whole target is checked before a byte moves.
+bool open_write(NicCore& core, QueuePair& qp, const RequestPacket& p) {
+  auto& r = qp.responder;
+  if (!(qp.context.access & kAccessRemoteWrite)) return false;
+  r.write_key = p.rkey;
+  r.write_address = p.address;
   r.write_left = p.length;
   r.received = 0;
-  return true;
+  return resolve_write(core, qp);
 }
 
 Reply respond_write(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   auto& r = qp.responder;
   // Before anything moves: a packet that needs a receive must find one, or come again whole.
   if (p.last && p.has_immediate && receives_posted(qp) == 0) return not_ready(core, qp);
-  wire::NakCode why;
-  if (p.first && !open_write(core, qp, p, &why)) return refuse(core, qp, why);
+  // A key that went while the message came grants nothing any more.
+  const bool granted = p.first                         ? open_write(core, qp, p)
+                       : r.key_epoch != core.key_epoch ? resolve_write(core, qp)
+                                                       : true;
+  if (!granted) return refuse(core, qp, wire::NakCode::remote_access);
   if (p.bytes > r.write_left || (p.last && p.bytes != r.write_left))
     return refuse(core, qp, wire::NakCode::invalid_request);
   for (std::uint32_t i = 0; i < p.part_count; ++i) {
     move_payload(r.write_to, static_cast<const unsigned char*>(p.parts[i].data), p.parts[i].bytes);
     r.write_to += p.parts[i].bytes;
   }
+  r.write_address += p.bytes;
   r.write_left -= p.bytes;
   r.received += p.bytes;
   r.open = !p.last;
@@ -176,13 +198,13 @@ Reply respond_write(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   return of_kind(Reply::Kind::ack);
 }
 
-/// \param again the request was seen before: nothing advances
+/// \param again the request was seen before: nothing advances, and nothing is held against the peer
 Reply respond_read(NicCore& core, QueuePair& qp, const RequestPacket& p, bool again) {
-  if (!(qp.context.access & kAccessRemoteRead)) return refuse(core, qp, wire::NakCode::remote_access);
   unsigned char* memory = nullptr;
-  if (p.length != 0 && core.resolve(p.rkey, qp.attributes.pd, p.address, p.length, kAccessRemoteRead,
-                                    &memory) != KeyFault::none)
-    return refuse(core, qp, wire::NakCode::remote_access);
+  const bool granted = (qp.context.access & kAccessRemoteRead) != 0 &&
+                       (p.length == 0 || core.resolve(p.rkey, qp.attributes.pd, p.address, p.length,
+                                                      kAccessRemoteRead, &memory) == KeyFault::none);
+  if (!granted) return again ? of_kind(Reply::Kind::none) : refuse(core, qp, wire::NakCode::remote_access);
   if (!again) accept(qp, p);
   Reply r = of_kind(Reply::Kind::data);
   r.data = memory;
@@ -246,7 +268,10 @@ Reply respond(NicCore& core, QueuePair& qp, const RequestPacket& p) {
     return nak(wire::NakCode::psn_sequence);
   }
   if (ahead < 0) return respond_duplicate(core, qp, p);
-  if (!in_sequence(r, p)) return refuse(core, qp, wire::NakCode::invalid_request);
+  const bool answered = p.verb == Verb::read || p.verb == Verb::atomic;
+  if (!in_sequence(r, p) || p.length > core.config.limits.max_message ||
+      (answered && qp.context.responder_depth == 0))
+    return refuse(core, qp, wire::NakCode::invalid_request);
   switch (p.verb) {
     case Verb::send:
       return respond_send(core, qp, p);

@@ -92,6 +92,7 @@ QpModify change_of(const ib_uverbs_modify_qp& r) {
   if (has(kQpTimeout)) c.timeout = r.timeout & 0x1f;
   if (has(kQpRetryCount)) c.retry_count = r.retry_cnt & 7;
   if (has(kQpRnrRetry)) c.rnr_retry = r.rnr_retry & 7;
+  if (has(kQpNotifyWhenDrained)) c.drained_event = r.en_sqd_async_notify != 0;
   return c;
 }
 

@@ -310,6 +310,86 @@ TEST_P(Errors, ReceivesOfAFailedQueueAreFlushed) {
   }
 }
 
+// Fault: the receive of a message whose sender died in its middle never comes back.
+TEST_P(Errors, TheReceiveOfAnUnfinishedMessageIsFlushed) {
+  Buffer big(1 << 20), room(1 << 20);
+  const std::uint32_t big_key = a->register_memory(big);
+  const std::uint32_t room_key = b->register_memory(room);
+  b->post_receive({{room.address(), 1 << 20, room_key}});
+  a->send({big.address(), 1 << 20, big_key});
+  a->ring();
+  nic->poll();
+  nic->poll();
+  QpModify error;
+  error.state = QpState::error;
+  ASSERT_EQ(nic->modify_qp(a->qpn, error), 0);
+  ASSERT_EQ(nic->modify_qp(b->qpn, error), 0);
+  poll(4);
+  wire::Cqe cqe;
+  ASSERT_TRUE(b->poll_cq(cqe));
+  EXPECT_EQ(cqe.opcode(), wire::CqeOpcode::responder_error);
+  EXPECT_EQ(cqe.wqe_counter.get(), 0);
+  EXPECT_FALSE(b->poll_cq(cqe));
+}
+
+// Fault: a key that is destroyed while a message comes goes on granting until the message ends.
+TEST_P(Errors, AKeyDestroyedInMidMessageGrantsNothingMore) {
+  Buffer big(4 << 20), room(4 << 20);
+  const std::uint32_t big_key = a->register_memory(big);
+  const std::uint32_t room_key = b->register_memory(room);
+  std::memset(big.data(), 0x77, big.size());
+  const auto block = a->write({room.address(), room_key}, {big.address(), 4 << 20, big_key});
+  a->ring();
+  nic->poll();
+  nic->poll();
+  ASSERT_EQ(nic->destroy_mkey(room_key), 0);
+  std::memset(room.data(), 0, room.size());
+  poll();
+  expect_failure(block, wire::Syndrome::remote_access, 0x88);
+  for (std::size_t i = 0; i < room.size(); i += 4096) ASSERT_EQ(room.data()[i], 0) << i;
+}
+
+// Fault: a responder that was promised no READs answers them on one path and refuses them on the other.
+TEST_P(Errors, AResponderOfDepthZeroRefusesReads) {
+  a.reset();
+  b.reset();
+  QpModify none;
+  none.responder_depth = 0;
+  connect_sides({}, none);
+  const auto block = a->read({target->address(), rkey}, {data->address(), 8, lkey});
+  a->ring();
+  poll();
+  expect_failure(block, wire::Syndrome::remote_invalid_request, 0x8a);
+}
+
+// Fault: a draining queue that loses what was started, starts something new, or never says it is drained.
+TEST_P(Errors, ADrainingQueueFinishesWhatItStarted) {
+  Buffer big(1 << 20), room(1 << 20);
+  const std::uint32_t big_key = a->register_memory(big);
+  const std::uint32_t room_key = b->register_memory(room);
+  a->write({room.address(), room_key}, {big.address(), 1 << 20, big_key});
+  a->ring();
+  nic->poll();
+  QpModify drain;
+  drain.state = QpState::sqd;
+  drain.drained_event = true;
+  ASSERT_EQ(nic->modify_qp(a->qpn, drain), 0);
+  a->write({target->address(), rkey}, {data->address(), 8, lkey});
+  a->ring();
+  poll();
+  wire::Cqe cqe;
+  ASSERT_TRUE(a->poll_cq(cqe));
+  EXPECT_EQ(cqe.opcode(), wire::CqeOpcode::requester);
+  EXPECT_FALSE(a->poll_cq(cqe)) << "nothing new starts";
+  ASSERT_EQ(a->sink.events.size(), 1u);
+  EXPECT_EQ(a->sink.events[0].first, AsyncEvent::sq_drained);
+  QpModify go_on;
+  go_on.state = QpState::rts;
+  ASSERT_EQ(nic->modify_qp(a->qpn, go_on), 0);
+  poll();
+  EXPECT_TRUE(a->poll_cq(cqe));
+}
+
 // Fault: flushes that overrun a small CQ and destroy what was not yet read.
 TEST_P(Errors, FlushesWaitForRoomInTheCompletionQueue) {
   Side::Options small;

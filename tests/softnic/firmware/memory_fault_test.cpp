@@ -99,6 +99,18 @@ TEST_P(MemoryFaults, AGoneReadTargetIsALocalProtectionError) {
   EXPECT_EQ(first_error(*a), wire::Syndrome::local_protection);
 }
 
+// Fault: a READ that is owed from memory that is gone faults with every poll, and nobody else is served.
+TEST_P(MemoryFaults, AGoneReadSourceStopsNothingElse) {
+  a->read({remote.address(), rkey}, {local.address(), 64, lkey});
+  remote.vanish();
+  a->ring();
+  poll();
+  EXPECT_LE(nic->impl().counters.memory_faults, 3u);
+  EXPECT_EQ(nic->query_qp(b->qpn)->state, QpState::error);
+  EXPECT_EQ(nic->query_qp(a->qpn)->state, QpState::error);
+  EXPECT_NE(first_error(*a), wire::Syndrome::none);
+}
+
 // A queue's own rings and records: nobody can be told through them, but nothing else may suffer.
 TEST_P(MemoryFaults, OtherQueuesGoOnWhenOneLosesItsRings) {
   Pages ring(4096), records(4096), cq_ring(64 << 4);

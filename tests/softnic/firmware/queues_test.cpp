@@ -183,6 +183,29 @@ TEST_F(Queues, AnOverrunKillsTheQueueAndIsReported) {
   EXPECT_EQ(nic->query_qp(a->qpn)->state, QpState::error);
 }
 
+// Fault: a QP that shares a dead CQ goes on, and its completions vanish.
+TEST_F(Queues, EveryUserOfADeadCompletionQueueFails) {
+  Side::Options options;
+  options.log_cq = 2;
+  make(options);
+  QpAttributes attributes;
+  attributes.pd = a->pd;
+  attributes.send_queue = data->data();
+  attributes.send_blocks = 16;
+  attributes.doorbell_record = data->data() + 2048;
+  attributes.uar = a->uar;
+  attributes.send_cq = attributes.receive_cq = a->cqn;
+  const std::uint32_t idle = *nic->create_qp(attributes);
+  QpModify rts;
+  rts.state = QpState::rts;
+  ASSERT_EQ(nic->modify_qp(idle, rts), 0);
+  for (std::uint64_t i = 0; i < 5; ++i) post_value(i);
+  a->ring();
+  poll();
+  EXPECT_EQ(nic->query_qp(idle)->state, QpState::error);
+  EXPECT_EQ(nic->destroy_qp(idle), 0);
+}
+
 // Fault: events lost between request and completion, or repeated for completions already reported.
 TEST_F(Queues, AnArmedQueueReportsOncePerArm) {
   make(Side::Options{});
