@@ -50,7 +50,9 @@ inline constexpr std::uint32_t kUarRegisterBytes = 0x200;      ///< one BlueFlam
 inline constexpr std::uint32_t kUarRegisterHalfBytes = 0x100;  ///< posts alternate between halves
 inline constexpr std::uint32_t kUarRegistersPerPage = 2;
 
-/// What a send doorbell writes: the first 8 B of the control segment of the last WQE rung.
+/// What a send doorbell writes. With a doorbell record: the first 8 B of the control segment of the last
+/// WQE rung. Without one (send_dbr_mode): the same words, but their index is the producer's, one past the
+/// last block rung, for the device has nothing else to go by.
 /// \return the bits to store with one 8 B store
 BELFRY_FN constexpr std::uint64_t send_doorbell(Be32 opmod_index_opcode, Be32 qpn_ds) {
   return static_cast<std::uint64_t>(opmod_index_opcode.raw()) |

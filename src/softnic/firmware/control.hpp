@@ -44,7 +44,8 @@ class EventSink {
 
 struct CqAttributes {
   unsigned device = 0;
-  void* buffer = nullptr;  ///< entries << log_entries, of entry_bytes each
+  const void* owner = nullptr;  ///< the context it belongs to: what it names must be of the same one
+  void* buffer = nullptr;       ///< entries << log_entries, of entry_bytes each
   unsigned log_entries = 0;
   unsigned entry_bytes = 64;        ///< 64 or 128
   void* doorbell_record = nullptr;  ///< wire::CqDoorbellRecord
@@ -58,6 +59,7 @@ enum class QpState : std::uint8_t { reset = 0, init, rtr, rts, sqd, sqe, error }
 
 struct QpAttributes {
   unsigned device = 0;
+  const void* owner = nullptr;  ///< the context it belongs to: what it names must be of the same one
   std::uint32_t pd = 0;
   void* send_queue = nullptr;     ///< 64 B blocks
   std::uint32_t send_blocks = 0;  ///< power of two, or 0: no send queue
@@ -132,6 +134,7 @@ struct QpSnapshot {
 
 struct MkeyAttributes {
   unsigned device = 0;
+  const void* owner = nullptr;  ///< the context it belongs to: what it names must be of the same one
   std::uint32_t pd = 0;
   std::uint64_t address = 0;  ///< first address that work requests use (iova)
   std::uint64_t length = 0;

@@ -68,11 +68,12 @@ Nic::~Nic() = default;
 const Config& Nic::config() const { return impl_->config; }
 const DeviceIdentity& Nic::device(unsigned index) const { return impl_->devices.at(index); }
 
-Result<std::uint32_t> Nic::alloc_pd(unsigned device) {
+Result<std::uint32_t> Nic::alloc_pd(unsigned device, const void* owner) {
   ControlLock guard(*impl_);
   if (device >= impl_->devices.size()) return Errno{EINVAL};
   auto pd = std::make_unique<ProtectionDomain>();
   pd->device = device;
+  pd->owner = owner;
   const ProtectionDomain* made = impl_->pds.insert(std::move(pd));
   if (!made) return Errno{ENOMEM};
   return made->number;
@@ -109,7 +110,8 @@ int Nic::detach_uar(std::uint32_t uar) {
 Result<std::uint32_t> Nic::create_mkey(const MkeyAttributes& a) {
   ControlLock guard(*impl_);
   ProtectionDomain* pd = impl_->pds.find(a.pd);
-  if (!pd || pd->device != a.device || (a.length != 0 && !a.memory)) return Errno{EINVAL};
+  if (!pd || pd->device != a.device || pd->owner != a.owner || (a.length != 0 && !a.memory))
+    return Errno{EINVAL};
   if (a.address + a.length < a.address) return Errno{EINVAL};
   if (impl_->keys_used >= impl_->config.limits.mkeys) return Errno{ENOMEM};
   std::uint32_t row;

@@ -33,7 +33,8 @@ class Nic {
 
   /// Control calls return 0 or a positive errno, and change nothing where they fail.
   /// EINVAL: no such object or a bad attribute; ENOMEM: a limit is reached; EBUSY: still in use.
-  Result<std::uint32_t> alloc_pd(unsigned device);
+  /// \param owner the context it belongs to, see CqAttributes::owner
+  Result<std::uint32_t> alloc_pd(unsigned device, const void* owner = nullptr);
   int dealloc_pd(std::uint32_t pd);
 
   /// \param page 4 KiB that the application can map; it outlives the UAR

@@ -36,6 +36,7 @@ struct Uar {
 struct ProtectionDomain {
   std::uint32_t number = 0;
   unsigned device = 0;
+  const void* owner = nullptr;
   std::uint32_t users = 0;
 };
 

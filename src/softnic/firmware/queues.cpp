@@ -205,6 +205,9 @@ Result<std::uint32_t> Nic::create_qp(const QpAttributes& a) {
   CompletionQueue* receive_cq = core.cqs.find(a.receive_cq);
   if (!pd || !uar || !send_cq || !receive_cq || pd->device != a.device || !valid(a, core.config.limits))
     return Errno{EINVAL};
+  if (pd->owner != a.owner || send_cq->attributes().owner != a.owner ||
+      receive_cq->attributes().owner != a.owner)
+    return Errno{EINVAL};
   if (core.qps_used >= core.config.limits.qps) return Errno{ENOMEM};
   auto qp = std::make_unique<QueuePair>(a);
   qp->uar = uar;

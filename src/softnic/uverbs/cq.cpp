@@ -92,6 +92,8 @@ int make_cq(FileState& file, const WriteCall& call, const CqRequest& request, Cq
     return error;
 
   attributes.device = file.device;
+
+  attributes.owner = &file;
   attributes.buffer = reinterpret_cast<void*>(driver.buf_addr);
   attributes.entry_bytes = driver.cqe_size;
   attributes.doorbell_record = reinterpret_cast<void*>(driver.db_addr);

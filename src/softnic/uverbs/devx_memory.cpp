@@ -46,6 +46,7 @@ PrmOutcome devx_create_mkey(FileState& file, Mailbox& mailbox, DevxObject& objec
 
   MkeyAttributes attributes;
   attributes.device = file.device;
+  attributes.owner = &file;
   attributes.pd = C::pd::get(context);
   attributes.address = C::start_addr::get(context);
   attributes.length = C::len::get(context);
@@ -72,6 +73,7 @@ PrmOutcome devx_create_cq(FileState& file, Mailbox& mailbox, DevxObject& object)
 
   CqAttributes attributes;
   attributes.device = file.device;
+  attributes.owner = &file;
   attributes.log_entries = C::log_cq_size::get(context);
   attributes.entry_bytes = entry == prm::CqeSize::bytes_128 ? 128 : 64;
   attributes.uar = C::uar_page::get(context);

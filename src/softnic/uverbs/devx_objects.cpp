@@ -191,7 +191,7 @@ int DevxObject::release(FileState& file) {
 }
 
 PrmOutcome devx_alloc_pd(FileState& file, Mailbox&, DevxObject& object) {
-  const Result<std::uint32_t> pd = file.nic.alloc_pd(file.device);
+  const Result<std::uint32_t> pd = file.nic.alloc_pd(file.device, &file);
   if (pd) object.number = *pd;
   return outcome_of(pd.error());
 }

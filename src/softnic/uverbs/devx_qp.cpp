@@ -213,6 +213,7 @@ PrmOutcome devx_create_qp(FileState& file, Mailbox& mailbox, DevxObject& object)
   }
   QpAttributes attributes;
   attributes.device = file.device;
+  attributes.owner = &file;
   attributes.pd = Qpc::pd::get(qpc);
   attributes.no_record = mode == prm::SendDoorbellMode::no_record_external;
   attributes.uar = Qpc::uar_page::get(qpc);

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -87,7 +88,7 @@ void EventChannel::post(const void* source, const void* record) noexcept {
 bool EventChannel::send(const Event& event) {
   const ssize_t sent = ::send(writer_, event.record.data(), record_bytes_, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(record_bytes_)) return false;
-  sent_.push_back(event.source);
+  sent_.push_back(event);
   ++sent_by_source_[event.source];
   if (sent_.size() >= forget_at_) forget_read();
   return true;
@@ -114,23 +115,31 @@ std::uint32_t EventChannel::withdraw(const void* source) {
   if (found == sent_by_source_.end()) return 0;
   const std::uint32_t sent = found->second;
 
-  // Everything unread comes out of the socket; it is the tail of what was sent, so the list tells the
-  // sources. What is not the source's goes back in, in front of anything newer.
+  // Everything unread comes out of the socket. It is the tail of what was sent, unless the application reads
+  // beside us: then a record's own bytes say whose it is. What is not the source's goes back in, in front of
+  // anything newer.
   std::vector<Record> unread;
   Record record{};
   while (::recv(reader_, record.data(), record_bytes_, MSG_DONTWAIT) > 0) unread.push_back(record);
-  while (sent_.size() > unread.size()) sent_.pop_front();
-  const std::deque<const void*> sources = std::move(sent_);
+  const std::deque<Event> known = std::move(sent_);
   sent_.clear();
 
   std::uint32_t removed = 0;
   std::deque<Event> again;
-  for (std::size_t i = 0; i < unread.size(); ++i) {
-    --sent_by_source_[sources[i]];
-    if (sources[i] == source) {
+  auto at = known.end() - static_cast<std::ptrdiff_t>(std::min(unread.size(), known.size()));
+  for (const Record& r : unread) {
+    const auto same = [&](const Event& e) {
+      return std::memcmp(e.record.data(), r.data(), record_bytes_) == 0;
+    };
+    auto event = std::find_if(at, known.end(), same);
+    if (event == known.end()) event = std::find_if(known.begin(), known.end(), same);
+    if (event == known.end()) continue;
+    at = event + 1;
+    --sent_by_source_[event->source];
+    if (event->source == source) {
       ++removed;
     } else {
-      again.push_back({sources[i], unread[i]});
+      again.push_back(*event);
     }
   }
   sent_by_source_.erase(source);

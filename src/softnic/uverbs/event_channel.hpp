@@ -76,7 +76,7 @@ class EventChannel {
 
   std::mutex mutex_;
   std::condition_variable backlogged_;
-  std::deque<const void*> sent_;  ///< sources of the records in the socket, oldest first; some may be read
+  std::deque<Event> sent_;  ///< the records in the socket, oldest first; some may be read
   std::size_t forget_at_ = 64;
   std::deque<Event> backlog_;
   std::unordered_map<const void*, std::uint32_t> sent_by_source_;

@@ -63,6 +63,7 @@ int reg_mr(FileState& file, const WriteCall& call) {
   MrObject& mr = *owned;
   mr.pd = pd;
   mr.attributes.device = file.device;
+  mr.attributes.owner = &file;
   mr.attributes.pd = pd->number;
   mr.attributes.address = request.hca_va;
   mr.attributes.length = request.length;

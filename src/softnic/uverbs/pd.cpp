@@ -18,7 +18,7 @@ int finish_creation(FileState& file, Object& object, int error) {
 int alloc_pd(FileState& file, const WriteCall& call) {
   ib_uverbs_alloc_pd request{};
   if (const int error = call.read(request); error != 0) return error;
-  const Result<std::uint32_t> number = file.nic.alloc_pd(file.device);
+  const Result<std::uint32_t> number = file.nic.alloc_pd(file.device, &file);
   if (!number) return number.error();
   auto owned = std::make_unique<PdObject>(*number);
   PdObject& pd = *owned;

@@ -147,6 +147,7 @@ int make_qp(FileState& file, const WriteCall& call, const QpRequest& request, Qp
   if (const int error = choose_user_index(file, driver, attributes.user_index); error != 0) return error;
   if (const int error = lay_out(file, driver, qp, attributes); error != 0) return error;
   attributes.device = file.device;
+  attributes.owner = &file;
   attributes.pd = pd->number;
   attributes.send_cq = send_cq->number;
   attributes.receive_cq = receive_cq->number;
