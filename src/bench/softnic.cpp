@@ -55,6 +55,7 @@ class Results {
         Record record = run.record(arm, metric.name, found->second);
         const auto payload = verified_.find(arm);
         if (payload != verified_.end()) record.verified = payload->second;
+        if (arm == kCoresArm) record.nic = NicKind::none;
         add_setting(record, run);
         records.push_back(std::move(record));
       }

@@ -210,6 +210,10 @@ Config Config::from_environment() {
     const char* value = std::getenv(name.c_str());
     if (value != nullptr) set_variable(config, variable, value, name);
   }
+  // Read with each device that is opened; a slip of the pen must not switch the limit off unnoticed.
+  const char* memlock = std::getenv("BELFRY_SOFTNIC_MEMLOCK");
+  if (memlock != nullptr && std::string_view(memlock) != "enforce" && std::string_view(memlock) != "off")
+    throw std::invalid_argument("BELFRY_SOFTNIC_MEMLOCK=" + std::string(memlock) + ": want enforce or off");
   check_together(config);
   return config;
 }

@@ -103,17 +103,18 @@ void CompletionQueue::report_if_armed() {
   if (attributes_.sink) attributes_.sink->completion(number);
 }
 
-void CompletionQueue::check_arm() {
-  if (!attributes_.doorbell_record || dead_) return;
+bool CompletionQueue::check_arm() {
+  if (!attributes_.doorbell_record || dead_) return false;
   const Touching touching(in_hand_, this);
   const std::uint32_t word =
       load_record_word(attributes_.doorbell_record, offsetof(wire::CqDoorbellRecord, arm));
-  if (word == arm_word_ || word == wire::kCqNeverArmed) return;
+  if (word == arm_word_ || word == wire::kCqNeverArmed) return false;
   arm_word_ = word;
   arm_consumer_ = word & kIndexMask;
   armed_solicited_ = (word & wire::kCqArmSolicited) != 0;
   armed_ = true;
   report_if_armed();
+  return true;
 }
 
 bool CompletionQueue::can_resize(unsigned log_entries) {

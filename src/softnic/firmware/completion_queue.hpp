@@ -32,8 +32,8 @@ class CompletionQueue {
   /// \return false if the CQE was lost so
   bool push(const Completion& completion);
 
-  /// Looks at the arm word; called when this queue's doorbell register changed.
-  void check_arm();
+  /// Looks at the arm word; called when this queue's doorbell register changed. \return whether it is new
+  bool check_arm();
 
   /// Whether a ring of that size holds what is not consumed yet, and the old one the mark of its end.
   bool can_resize(unsigned log_entries);

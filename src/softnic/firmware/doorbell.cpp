@@ -84,14 +84,24 @@ std::size_t scan_send_registers(NicCore& core, Uar& uar) {
   // QPs that share a register overwrite each other's values: a change is a hint to look at them all. Only
   // then is it seen: where a record's memory is gone, the rest of the page is looked at again.
   news += look_at_records(core, uar);
-  for (unsigned half = 0; half < kDoorbellHalves; ++half) uar.seen_send[half] = values[half];
+  for (unsigned half = 0; half < kDoorbellHalves; ++half) {
+    // A value that announced nothing (a forked child rang the page that it shares with us) is taken away
+    // again: its owner may ring the very same one later, and that must be a change.
+    if (news == 0 && values[half] != uar.seen_send[half] &&
+        register_at(uar, half_offset(half)).compare_exchange_strong(values[half], 0))
+      values[half] = 0;
+    uar.seen_send[half] = values[half];
+  }
   return news;
 }
 
 std::size_t scan_arm_register(Uar& uar) {
-  const std::uint64_t value = register_at(uar, wire::kUarCqDoorbell).load(std::memory_order_acquire);
+  auto at = register_at(uar, wire::kUarCqDoorbell);
+  std::uint64_t value = at.load(std::memory_order_acquire);
   if (value == uar.seen_arm) return 0;
-  for (CompletionQueue* cq : uar.cqs) cq->check_arm();
+  bool armed = false;
+  for (CompletionQueue* cq : uar.cqs) armed = cq->check_arm() || armed;
+  if (!armed && at.compare_exchange_strong(value, 0)) value = 0;  // as with doorbells
   uar.seen_arm = value;
   return 1;
 }

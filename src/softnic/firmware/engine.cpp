@@ -9,6 +9,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "softnic/fabric/fabric.hpp"
 #include "softnic/firmware/memory_fault.hpp"
@@ -32,6 +38,41 @@ void ask_for_short_slices() {
   } attributes;
   static_assert(sizeof attributes == 48);
   syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+/// Sleeps of an idle NIC between two looks at whether its program still runs.
+constexpr unsigned kSleepsPerLook = 512;
+
+bool main_thread_has_ended() {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", static_cast<int>(getpid()));
+  std::FILE* file = std::fopen(path, "re");
+  if (!file) return false;
+  char line[512] = {};
+  const std::size_t bytes = std::fread(line, 1, sizeof line - 1, file);
+  std::fclose(file);
+  line[bytes] = 0;
+  const char* name_end = std::strrchr(line, ')');
+  return name_end && std::strlen(name_end) > 2 && name_end[2] == 'Z';
+}
+
+/// Whether every thread but the ended main one is the NIC's own.
+bool only_our_threads_run() {
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    if (task.path().filename() == std::to_string(getpid())) continue;
+    std::ifstream file(task.path() / "comm");
+    std::string name;
+    std::getline(file, name);
+    if (name.rfind("belfry-", 0) != 0) return false;
+  }
+  return !error;
+}
+
+/// A process ends with its last thread, and a program does not know of the NIC's. When main() has left by
+/// pthread_exit() and no other thread of the program is left, the process ends as it would have.
+void end_if_alone() {
+  if (main_thread_has_ended() && only_our_threads_run()) std::exit(0);
 }
 
 /// A thread that comes back to its core this much later than it should has waited for another thread's
@@ -90,6 +131,7 @@ class IdleState {
   /// The doorbell is a plain store into a page: nothing can wake a sleeping NIC for it, so a sleep is
   /// bounded. The fabric can, and ends it early.
   void sleep(Nic& nic, std::chrono::microseconds most) {
+    if (++sleeps_ % kSleepsPerLook == 0) end_if_alone();
     nic.fabric().wait(until_timer(nic, most));
     last_ = Clock::now();  // a sleep is no gap
   }
@@ -111,6 +153,7 @@ class IdleState {
   Clock::time_point crowded_until_{};
   std::chrono::microseconds sleep_{0};
   std::chrono::microseconds short_sleep_{0};
+  unsigned sleeps_ = 0;
 };
 
 }  // namespace

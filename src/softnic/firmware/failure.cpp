@@ -106,6 +106,7 @@ void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause) {
 void take_fault(NicCore& core) {
   const InHand faulted = core.in_hand;
   core.in_hand.qp = nullptr;
+  core.in_hand.requester = nullptr;
   core.in_hand.cq = nullptr;
   ++core.counters.memory_faults;
   if (faulted.cq) return faulted.cq->kill();  // its QPs follow, see fail_queues_of_dead_cqs()
@@ -127,6 +128,15 @@ void take_fault(NicCore& core) {
     if (sending) complete_in_error(*qp, wire::Syndrome::local_protection, kVendorMemoryGone);
   };
   if (!survive_faults(tell)) take_fault(core);
+  // Who asked for it is told that the other end could not do it.
+  QueuePair* requester = faulted.requester;
+  if (!requester || requester == qp || !requester->can_finish()) return;
+  enter_error(core, *requester, wire::Syndrome::remote_operation);
+  core.in_hand.qp = requester;
+  const auto refuse = [&] {
+    complete_in_error(*requester, wire::Syndrome::remote_operation, kVendorRemoteOperation);
+  };
+  if (!survive_faults(refuse)) take_fault(core);
 }
 
 void fail_queues_of_dead_cqs(NicCore& core) {

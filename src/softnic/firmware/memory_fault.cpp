@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <mutex>
 
 namespace belfry::softnic::memory_fault {
@@ -10,17 +11,49 @@ thread_local sigjmp_buf* landing = nullptr;
 
 namespace {
 
+/// Guards the program's dispositions. A handler takes it too, so nothing in between may fault.
+std::atomic_flag busy = ATOMIC_FLAG_INIT;
 struct sigaction previous_segv, previous_bus;
+std::atomic<bool> installed{false};
 
-void pass_on(const struct sigaction& previous, int signal, siginfo_t* info, void* context) {
+class Guard {
+ public:
+  Guard() {
+    while (busy.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~Guard() { busy.clear(std::memory_order_release); }
+};
+
+struct sigaction& previous_of(int signal) {
+  return signal == SIGSEGV ? previous_segv : previous_bus;
+}
+
+/// Runs the program's handler as the kernel would have.
+void pass_on(int signal, siginfo_t* info, void* context) {
+  struct sigaction previous;
+  {
+    const Guard guard;
+    previous = previous_of(signal);
+    if (previous.sa_flags & SA_RESETHAND) previous_of(signal).sa_handler = SIG_DFL;
+  }
+  if (!(previous.sa_flags & SA_SIGINFO) &&
+      (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)) {
+    // The instruction runs again, and this time the fault takes its usual course.
+    installed = false;
+    previous.sa_handler = SIG_DFL;
+    sigaction(signal, &previous, nullptr);
+    return;
+  }
+  sigset_t before;
+  if (!(previous.sa_flags & SA_NODEFER)) sigaddset(&previous.sa_mask, signal);
+  pthread_sigmask(SIG_BLOCK, &previous.sa_mask, &before);
   if (previous.sa_flags & SA_SIGINFO) {
     previous.sa_sigaction(signal, info, context);
-  } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
-    // The instruction runs again, and this time the fault takes its usual course.
-    sigaction(signal, &previous, nullptr);
   } else {
     previous.sa_handler(signal);
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -28,7 +61,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     landing = nullptr;
     siglongjmp(*to, 1);
   }
-  pass_on(signal == SIGSEGV ? previous_segv : previous_bus, signal, info, context);
+  pass_on(signal, info, context);
 }
 
 }  // namespace
@@ -44,7 +77,17 @@ void install() {
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &previous_segv);
     sigaction(SIGBUS, &action, &previous_bus);
+    installed = true;
   });
+}
+
+bool take_disposition(int signal, const struct sigaction* action, struct sigaction* old) {
+  if ((signal != SIGSEGV && signal != SIGBUS) || !installed) return false;
+  const Guard guard;
+  const struct sigaction former = previous_of(signal);
+  if (action) previous_of(signal) = *action;
+  if (old) *old = former;
+  return true;
 }
 
 void unblock_on_this_thread() {

@@ -4,7 +4,8 @@
 /// is still registered, or leave main() with its queues open, and nothing happens. Here the same access is
 /// a SIGSEGV on the NIC's thread, which must end in an error of the queue that made it, not of the process.
 
-#include <setjmp.h>  // sigsetjmp is POSIX: <csetjmp> need not have it
+#include <setjmp.h>
+#include <signal.h>  // sigsetjmp is POSIX: <csetjmp> need not have it
 
 namespace belfry::softnic {
 
@@ -14,6 +15,7 @@ class CompletionQueue;
 /// Whose memory the NIC is touching, for the blame when it is gone.
 struct InHand {
   QueuePair* qp = nullptr;
+  QueuePair* requester = nullptr;  ///< on the direct path: whose request it is
   CompletionQueue* cq = nullptr;
   bool cq_died = false;  ///< since its users were last looked for
 };
@@ -23,6 +25,12 @@ namespace memory_fault {
 /// Installs the handlers of SIGSEGV and SIGBUS, once a process; faults of other threads, and of this
 /// thread elsewhere, go to whoever had the signals before.
 void install();
+
+/// What sigaction() does for SIGSEGV and SIGBUS once our handlers stand: the program's disposition is kept
+/// behind ours, for the faults that are not the NIC's, and the kernel is not told.
+/// \param action may be null; \param[out] old may be null
+/// \return false where the signal is not one of these or no handler of ours stands: ask the system
+bool take_disposition(int signal, const struct sigaction* action, struct sigaction* old);
 
 /// Lets the calling thread receive the two signals, which a thread that blocks every signal must.
 void unblock_on_this_thread();

@@ -26,7 +26,7 @@ constexpr std::size_t kFrameBudget = 64;
 std::size_t run_once(NicCore& core) {
   core.time_known = false;
   core.next_timer = 0;
-  core.in_hand.qp = nullptr;
+  core.in_hand.qp = core.in_hand.requester = nullptr;
   std::size_t work = scan_doorbells(core);
   // Mail before timers: an answer that is here already is not waited for any longer.
   PacketReceiver receiver(core);
@@ -184,6 +184,7 @@ void NicCore::forget(QueuePair& qp) {
   qp.queued = false;
   qp.responder.in_owed_list = false;
   if (in_hand.qp == &qp) in_hand.qp = nullptr;
+  if (in_hand.requester == &qp) in_hand.requester = nullptr;
   ++epoch;
 }
 

@@ -145,6 +145,7 @@ Turn execute_push(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   p.psn_count = p.last ? total_packets - q.emit_packets : bytes >> qp.mtu_shift;
   p.parts = parts;
   p.part_count = slice(spans, offset, bytes, parts);
+  touch(parts, p.part_count);  // a source that is gone is this queue's fault, not its peer's
   p.bytes = bytes;
   const Turn turn = take_reply(core, qp, respond(core, peer, p));
   core.in_hand.qp = &qp;
@@ -246,7 +247,11 @@ bool write_at_once(NicCore& core, QueuePair& qp) {
                    &to) != KeyFault::none)
     return false;
 
+  const FramePart source{from, bytes};
+  touch(&source, 1);
+  core.in_hand.qp = peer;
   move_payload(to, from, bytes);
+  core.in_hand.qp = &qp;
   q.next_psn = (q.next_psn + 1) & wire::kPsnMask;
   auto& r = peer->responder;
   r.expected_psn = q.next_psn;
@@ -263,6 +268,7 @@ bool write_at_once(NicCore& core, QueuePair& qp) {
 
 std::size_t run_direct(NicCore& core, QueuePair& qp) {
   std::size_t done = 0;
+  core.in_hand.requester = &qp;
   for (unsigned ahead = 1; ahead < kPrefetchBlocks; ++ahead) prefetch(qp, qp.next + ahead);
   // A draining queue finishes the message that it is in, and starts none.
   while (done < kTurnBudget && qp.next < qp.producer && (qp.can_send() || qp.requester.emit_packets != 0)) {

@@ -38,6 +38,10 @@ void owe_acknowledge(NicCore& core, QueuePair& qp, std::uint32_t psn, std::uint8
   owe(core, qp, o);
 }
 
+void owe_nak(NicCore& core, QueuePair& qp, std::uint32_t psn, wire::NakCode code) {
+  owe_acknowledge(core, qp, psn, static_cast<std::uint8_t>(wire::kAethNak | static_cast<unsigned>(code)));
+}
+
 /// A request asked again takes the place of what is still queued for it, or of the rest of it.
 void supersede(ResponderState& r, std::uint32_t psn) {
   std::erase_if(r.owed, [&](const OwedResponse& o) {
@@ -226,7 +230,10 @@ void PacketReceiver::receive(const FrameHeader& header, const std::byte* data) {
   ++core_.counters.frames_received;
   core_.in_hand.qp = qp;
   // Here, not around the fabric's poll: the fabric must be able to finish what it is doing.
-  if (!survive_faults([&] { dispatch(core_, *qp, packet); })) take_fault(core_);
+  if (survive_faults([&] { dispatch(core_, *qp, packet); })) return;
+  take_fault(core_);
+  if (packet.kind == DecodedPacket::Kind::request)
+    owe_nak(core_, *qp, packet.psn, wire::NakCode::remote_operation);
 }
 
 std::size_t send_owed(NicCore& core) {

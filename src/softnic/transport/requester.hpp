@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kDirectPartBytes = 256 * 1024;
 inline constexpr std::int32_t kPacketWindow = 192;
 /// A NIC thread can be off its core for milliseconds: shorter acknowledgement timeouts would only
 /// repeat what has arrived. It stands for the device's own acknowledgement delay.
-inline constexpr std::uint64_t kLeastTimeout = 4'000'000;  // ns
+inline constexpr std::uint64_t kLeastTimeout = 16'000'000;  // ns
 
 /// Runs one QP's send queue for a turn. \return work done; 0 where it waits for something
 std::size_t run_send_queue(NicCore& core, QueuePair& qp);

@@ -221,7 +221,7 @@ TEST_P(Errors, AVanishedPeerEndsInRetryExceeded) {
   a->ring();
   poll(100);
   EXPECT_TRUE(no_more()) << "retries take their time";
-  poll(1000);
+  poll(2000);
   expect_failure(block, wire::Syndrome::transport_retry_exceeded, 0x81);
   expect_failure(next, wire::Syndrome::flushed, 0xf9);
   EXPECT_GE(nic->impl().counters.timeouts, 4u);

@@ -120,6 +120,19 @@ TEST_F(Queues, AQueueThatWasResetRingsTheSameValueAgain) {
   }
 }
 
+// Fault: a forked child rings the page that it shares, and its parent, ringing the same value, is not heard.
+TEST_F(Queues, ADoorbellThatAnnouncedNothingDoesNotHideTheNextOne) {
+  make(Side::Options{});
+  post_value(1);
+  a->store_register(wire::send_doorbell(a->last_control.opmod_index_opcode, a->last_control.qpn_ds));
+  poll();  // rung, and nothing recorded
+  EXPECT_EQ(reap(*a), 0);
+  a->ring();
+  poll();
+  EXPECT_EQ(reap(*a), 1);
+  EXPECT_EQ(word(), 1u);
+}
+
 // Fault: an index that claims more than the queue holds makes the NIC execute stale blocks.
 TEST_F(Queues, ADoorbellBeyondTheRingIsNotBelieved) {
   Side::Options options;

@@ -89,7 +89,7 @@ TEST(Endurance, TwoHundredKillsOfAPeer) {
   Options options;
   options.bytes = 1 << 16;
   options.timeout = 1;  // as short as the NIC lets it be
-  options.retries = 2;
+  options.retries = 4;
   Endpoint survivor(options);
   std::mt19937 random(17);
   std::size_t descriptors = 0;

@@ -3,6 +3,10 @@
 /// process and between processes, from 0 B to 64 MiB and at odd alignments.
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <csignal>
 
 #include "softnic/verbs/target.hpp"
 
@@ -192,6 +196,37 @@ TEST_P(Integrity, ABadRemoteKeyIsARemoteAccessError) {
   endpoint->post(wr);
   EXPECT_EQ(endpoint->complete().status, IBV_WC_WR_FLUSH_ERR);
 }
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they have handlers of their own
+volatile std::sig_atomic_t handled = 0;
+
+// Fault: memory that went away under the NIC ends the program, or runs the program's handler on a thread it
+// knows nothing of, because the program took SIGSEGV for itself after the device was opened.
+TEST_P(Integrity, AProgramsHandlerDoesNotSeeTheNicsFaults) {
+  start(kMiB);
+  void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ibv_mr* mr = ibv_reg_mr(endpoint->pd, page, 4096, Endpoint::kAccess);
+  ASSERT_NE(mr, nullptr);
+  struct sigaction before {};
+  struct sigaction action {};
+  action.sa_handler = [](int) { handled = 1; };
+  ASSERT_EQ(sigaction(SIGSEGV, &action, &before), 0);
+  ::mprotect(page, 4096, PROT_NONE);
+  ibv_sge sge{reinterpret_cast<std::uint64_t>(page), 64, mr->lkey};
+  ibv_send_wr wr = to(IBV_WR_RDMA_WRITE, 0);
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  endpoint->post(wr);
+  EXPECT_EQ(endpoint->complete().status, IBV_WC_LOC_PROT_ERR);
+  EXPECT_EQ(handled, 0);
+  struct sigaction mine {};
+  ASSERT_EQ(sigaction(SIGSEGV, &before, &mine), 0);
+  EXPECT_EQ(mine.sa_handler, action.sa_handler) << "the program gets back what it set";
+  ibv_dereg_mr(mr);
+  ::munmap(page, 4096);
+}
+#endif
 
 }  // namespace
 }  // namespace belfry::softnic::test
