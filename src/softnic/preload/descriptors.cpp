@@ -66,7 +66,10 @@ void drop(OpenFile& slot) {
   // A parent's file is left as it is: its locks may be held by threads that do not exist here.
   const bool ours = slot.generation == process_generation();
   push_released(slot);
-  if (ours) delete uverbs;
+  if (!ours || uverbs == nullptr) return;
+  const int saved = errno;  // the caller's result stands
+  delete uverbs;
+  errno = saved;
 }
 
 /// Takes a reference if the slot still has one.
