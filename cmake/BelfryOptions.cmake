@@ -49,6 +49,8 @@ if(BELFRY_SANITIZE)
   add_compile_options(-fsanitize=${BELFRY_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${BELFRY_SANITIZE})
   if(BELFRY_SANITIZE MATCHES "undefined")
-    add_compile_options(-fno-sanitize-recover=undefined)
+    # The vptr check opens descriptors to probe memory, and calls every object bad where none is left: there
+    # are tests of just that.
+    add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=vptr)
   endif()
 endif()

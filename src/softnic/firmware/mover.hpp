@@ -30,6 +30,24 @@ struct SpanList {
   }
 };
 
+/// One release store of a word; \pre `to` is aligned for it.
+template <class Word>
+void store_word(unsigned char* to, const unsigned char* from) {
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  std::atomic_ref<Word>(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+}
+
+/// Stores the last bytes of a message, which lie in one 8 B word, in ascending order. Release, each: no byte
+/// may become visible before the body, which was copied before.
+inline void store_tail(unsigned char* to, const unsigned char* from, std::size_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(to);
+  if (bytes == 8) return store_word<std::uint64_t>(to, from);
+  if (bytes == 4 && address % 4 == 0) return store_word<std::uint32_t>(to, from);
+  if (bytes == 2 && address % 2 == 0) return store_word<std::uint16_t>(to, from);
+  for (std::size_t i = 0; i < bytes; ++i) store_word<unsigned char>(to + i, from + i);
+}
+
 /// Copies so that the last bytes become visible last: programs that poll the last byte of a message
 /// (perftest does) must then find the rest, as they do behind a PCIe write of ascending addresses.
 /// A naturally aligned 2, 4 or 8 B message is one store.
@@ -51,19 +69,7 @@ inline void move_payload(unsigned char* to, const unsigned char* from, std::size
   unsigned char last[8];
   std::memcpy(last, from + body, tail);
   if (body != 0) std::memmove(to, from, body);
-  // Release: the tail's stores may not pass the body's.
-  std::atomic_thread_fence(std::memory_order_release);
-  if (tail == 8) {
-    std::memcpy(to + body, last, 8);
-  } else if (tail == 4) {
-    std::memcpy(to + body, last, 4);
-  } else if (tail == 2) {
-    std::memcpy(to + body, last, 2);
-  } else {
-    for (std::size_t i = 0; i < tail; ++i) {
-      std::atomic_ref<unsigned char>(to[body + i]).store(last[i], std::memory_order_relaxed);
-    }
-  }
+  store_tail(to + body, last, tail);
 }
 
 /// Reads a byte of every page of `parts`, so that memory that is gone faults here, in code that may be left
