@@ -5,6 +5,9 @@
 
 #include "softnic/firmware/rig.hpp"
 
+// TSan's own signal handling does not outlive a handler that leaves by a jump.
+#if !defined(__SANITIZE_THREAD__)
+
 namespace belfry::softnic::test {
 namespace {
 
@@ -156,3 +159,5 @@ TEST_P(MemoryFaults, OtherQueuesGoOnWhenOneLosesItsRings) {
 
 }  // namespace
 }  // namespace belfry::softnic::test
+
+#endif
