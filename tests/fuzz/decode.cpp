@@ -69,6 +69,13 @@ std::vector<Bytes> seeds() {
   return all;
 }
 
+void check_reach() {
+  const Bytes cqe = cli::parse_hex("93005204 0a0019a1 c0921cd2");
+  expect_reached(!cli::decode_cqe(cqe).sections.empty(), "a CQE");
+  const Bytes wqe(64);
+  expect_reached(!cli::decode_wqe(wqe).sections.empty(), "a WQE");
+}
+
 }  // namespace belfry::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

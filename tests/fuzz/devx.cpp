@@ -259,6 +259,39 @@ std::vector<Bytes> seeds() {
   return {queues, whole, busy, device, any};
 }
 
+namespace {
+
+void run_records(VerbsClient& client, NicWorld& world, const std::uint8_t* data, std::size_t size) {
+  Reader right(nullptr, 0);
+  client.get_context(right);
+  client.alloc_uar(right);
+  client.reg_umem(right);
+  for (std::size_t at = 0, n = 0; at < size && n < kMaxRecords; at += kRecordBytes, ++n) {
+    Reader r(data + at, std::min(kRecordBytes, size - at));
+    const unsigned operation = r.byte() % (kPoll + 1);
+    if (operation == kPoll) {
+      world.poll(r.byte());
+    } else {
+      kOperations[operation](client, r);
+    }
+  }
+}
+
+}  // namespace
+
+void check_reach() {
+  const std::vector<Bytes> programs = seeds();
+  NicWorld world;
+  VerbsClient client(world.nic, world.memory, 0);
+  run_records(client, world, programs[0].data(), programs[0].size());
+  for (const Kind kind : {Kind::uar, Kind::umem, Kind::devx_pd, Kind::devx_mkey, Kind::devx_cq, Kind::devx_qp,
+                          Kind::devx_events})
+    expect_reached(client.count(kind) == 1, "an object of each kind");
+  Reader right(nullptr, 0);
+  const auto qp = world.nic.query_qp(client.number(right, Kind::devx_qp));
+  expect_reached(qp && qp->state == softnic::QpState::rts, "a QP that can send");
+}
+
 }  // namespace belfry::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -267,19 +300,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     VerbsClient client(world.nic, world.memory, 0);
     if (!client.is_open()) std::abort();
-    Reader right(nullptr, 0);
-    client.get_context(right);
-    client.alloc_uar(right);
-    client.reg_umem(right);
-    for (std::size_t at = 0, n = 0; at < size && n < kMaxRecords; at += kRecordBytes, ++n) {
-      Reader r(data + at, std::min(kRecordBytes, size - at));
-      const unsigned operation = r.byte() % (kPoll + 1);
-      if (operation == kPoll) {
-        world.poll(r.byte());
-      } else {
-        kOperations[operation](client, r);
-      }
-    }
+    run_records(client, world, data, size);
   }
   world.end_of_input();
   return 0;

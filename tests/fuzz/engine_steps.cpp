@@ -1,6 +1,5 @@
 // The steps of EngineWorld: what an application does to its queues, right and wrong.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <iterator>
 
@@ -46,6 +45,11 @@ class Image {
     if (bytes_ + sizeof segment > sizeof image_) return;
     std::memcpy(image_ + bytes_, &segment, sizeof segment);
     bytes_ += sizeof segment;
+  }
+  void add_bytes(std::size_t count, std::uint8_t value) {
+    count = std::min(count, sizeof image_ - bytes_);
+    std::memset(image_ + bytes_, value, count);
+    bytes_ += count;
   }
   void pad() { bytes_ = std::min(sizeof image_, (bytes_ + 15) / 16 * 16); }
   std::uint32_t segments() const { return static_cast<std::uint32_t>(bytes_ / 16); }
@@ -124,13 +128,13 @@ void EngineWorld::post(Reader& r) {
   const unsigned pieces = opcode == WqeOpcode::nop ? 0 : 1 + (shape >> 1) % 4 * (atomic(opcode) ? 0 : 1);
   for (unsigned i = 0; i < pieces; ++i) {
     const std::uint8_t size = r.byte();
-    // Small, a few packets, or a count that no memory holds.
-    std::uint32_t bytes = size < 0x80 ? size : size < 0xf8 ? (size - 0x7fu) * 40 : 0x7fffffffu << (size & 7);
+    // Small, a few packets, none (which stands for 2^31), or a count that no memory holds.
+    std::uint32_t bytes = size == 0 ? 8 : size - 1u;
+    if (size >= 0x80) bytes = size < 0xf8 ? (size - 0x7fu) * 40 : 0x7fffffffu << (size & 7);
     if (atomic(opcode)) bytes = (narrow ? 4u : 8u) + size;
     if ((shape & 0x10) != 0) {
       image.add(wire::InlineHeader{Be32(wire::kInlineFlag | bytes)});
-      const std::array<std::uint8_t, 64> data = {1, 2, 3, 4};
-      image.add(data);
+      image.add_bytes(std::min(bytes, 64u), 0x5a);
       image.pad();
     } else {
       image.add(wire::DataSegment{Be32(bytes & ~wire::kInlineFlag), Be32(any_key(r, q.side)),

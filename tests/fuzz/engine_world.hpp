@@ -78,7 +78,7 @@ struct Queue {
 class EngineWorld {
  public:
   static constexpr std::size_t kRegionBytes = 5001;  ///< odd on purpose
-  static constexpr std::size_t kMargin = 77;         ///< unkeyed bytes at both ends of a region
+  static constexpr std::size_t kMargin = 80;         ///< unkeyed bytes at both ends of a region
   static constexpr unsigned kQueues = 3;             ///< 0 and 1 face each other, 2 faces itself
 
   explicit EngineWorld(const Setup& setup);

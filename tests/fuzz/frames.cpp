@@ -9,6 +9,7 @@
 #include "belfry/wire/infiniband.hpp"
 #include "fuzz/engine_world.hpp"
 #include "fuzz/harness.hpp"
+#include "softnic/firmware/nic_core.hpp"
 
 namespace belfry::fuzz {
 namespace {
@@ -191,10 +192,9 @@ std::vector<Bytes> seeds() {
   return {responder, requester, ethernet, keys};
 }
 
-}  // namespace belfry::fuzz
+namespace {
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace belfry::fuzz;
+Setup setup_of(const std::uint8_t* data, std::size_t size) {
   Bytes choices(data, data + std::min(size, kSetupBytes));
   choices.resize(kSetupBytes);
   const bool ethernet = (choices[0] & 1) != 0;
@@ -202,8 +202,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Reader shape(choices.data(), choices.size());
   Setup setup = Setup::read(shape);
   setup.direct = false;
-  if (ethernet) setup.link = belfry::softnic::LinkLayer::ethernet;
-  EngineWorld world(setup);
+  if (ethernet) setup.link = softnic::LinkLayer::ethernet;
+  return setup;
+}
+
+void run_records(EngineWorld& world, const std::uint8_t* data, std::size_t size) {
   world.add_outsider();
   for (std::size_t at = kSetupBytes, n = 0; at < size && n < kMaxRecords; at += kRecordBytes, ++n) {
     Reader r(data + at, std::min(kRecordBytes, size - at));
@@ -211,5 +214,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   world.settle();
   world.check();
+}
+
+}  // namespace
+
+void check_reach() {
+  const std::vector<Bytes> programs = seeds();
+  for (const std::size_t program : {0u, 2u}) {
+    EngineWorld world(setup_of(programs[program].data(), programs[program].size()));
+    run_records(world, programs[program].data(), programs[program].size());
+    const softnic::NicCounters& counters = world.nic(0).impl().counters;
+    expect_reached(counters.frames_received > 60 && counters.duplicates > 3, "requests that are taken");
+  }
+  EngineWorld world(setup_of(programs[1].data(), programs[1].size()));
+  run_records(world, programs[1].data(), programs[1].size());
+  expect_reached(world.nic(0).impl().counters.wqes > 3, "responses that complete a WQE");
+}
+
+}  // namespace belfry::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace belfry::fuzz;
+  EngineWorld world(setup_of(data, size));
+  run_records(world, data, size);
   return 0;
 }

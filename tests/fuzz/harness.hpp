@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <span>
@@ -20,6 +22,17 @@ using Bytes = std::vector<std::uint8_t>;
 
 /// Inputs that reach deep states; each harness defines it.
 std::vector<Bytes> seeds();
+
+/// Aborts where a correct program no longer does what it did when its seed was written: such a harness
+/// still runs, and tests nothing but refusals. Each harness defines it; the replay program calls it.
+void check_reach();
+
+/// Says what was lost, and aborts.
+inline void expect_reached(bool reached, const char* what) {
+  if (reached) return;
+  std::fprintf(stderr, "the seeds no longer reach: %s\n", what);
+  std::abort();
+}
 
 /// Reads an input from front to back.
 class Reader {

@@ -54,6 +54,7 @@ void mutate(Bytes& input, Random& random) {
 }
 
 void run_mutations() {
+  belfry::fuzz::check_reach();
   Random random(1);
   std::size_t runs = 0;
   for (const Bytes& seed : belfry::fuzz::seeds()) {

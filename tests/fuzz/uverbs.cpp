@@ -77,6 +77,37 @@ std::vector<Bytes> seeds() {
   return {setup, connected, full, extended, raw};
 }
 
+namespace {
+
+void run_records(VerbsClient& client, NicWorld& world, const std::uint8_t* data, std::size_t size) {
+  for (std::size_t at = 0, n = 0; at < size && n < kMaxRecords; at += kRecordBytes, ++n) {
+    Reader r(data + at, std::min(kRecordBytes, size - at));
+    const unsigned operation = r.byte() % (kPoll + 1);
+    if (operation == kPoll) {
+      world.poll(r.byte());
+    } else {
+      (client.*kOperations[operation])(r);
+    }
+  }
+}
+
+}  // namespace
+
+void check_reach() {
+  const std::vector<Bytes> programs = seeds();
+  NicWorld world;
+  VerbsClient client(world.nic, world.memory, 0);
+  run_records(client, world, programs[1].data(), programs[1].size());
+  for (const Kind kind : {Kind::pd, Kind::uar, Kind::channel, Kind::cq, Kind::mr, Kind::qp})
+    expect_reached(client.count(kind) == 1, "an object of each kind");
+  Reader right(nullptr, 0);
+  const auto qp = world.nic.query_qp(client.number(right, Kind::qp));
+  expect_reached(qp && qp->state == softnic::QpState::rts, "a QP that can send");
+  VerbsClient other(world.nic, world.memory, 0);
+  run_records(other, world, programs[3].data(), programs[3].size());
+  expect_reached(other.count(Kind::cq) == 1 && other.count(Kind::qp) == 1, "extended commands");
+}
+
 }  // namespace belfry::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -86,15 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     VerbsClient client(world.nic, world.memory, 0);
     if (!client.is_open()) std::abort();
-    for (std::size_t at = 0, n = 0; at < size && n < kMaxRecords; at += kRecordBytes, ++n) {
-      Reader r(data + at, std::min(kRecordBytes, size - at));
-      const unsigned operation = r.byte() % (kPoll + 1);
-      if (operation == kPoll) {
-        world.poll(r.byte());
-      } else {
-        (client.*kOperations[operation])(r);
-      }
-    }
+    run_records(client, world, data, size);
   }
   world.end_of_input();
   return 0;

@@ -41,6 +41,7 @@ class VerbsClient {
   VerbsClient(softnic::Nic& nic, UserMemory& memory, unsigned device);
 
   bool is_open() const { return file_ != nullptr; }
+  std::size_t count(Kind kind) const { return of(kind).size(); }
 
   // write() commands.
   void get_context(Reader& r);

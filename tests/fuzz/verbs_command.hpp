@@ -4,6 +4,7 @@
 
 #include <rdma/ib_user_verbs.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -29,16 +30,18 @@ class VerbsClient::Command {
     return *this;
   }
 
-  /// Ends the core part of an extended command: what follows is the driver's.
-  Command& driver() {
+  /// Ends the core part of an extended command: what follows is the driver's, and so are the last
+  /// `out_bytes` of the answer.
+  Command& driver(std::size_t out_bytes) {
     core_end_ = bytes_.size();
+    driver_out_bytes_ = out_bytes;
     return *this;
   }
 
   /// Fills the lengths in. \param response where the answer goes; extended commands only
   void finish(std::size_t out_bytes, std::uint64_t response) {
-    header().out_words = static_cast<std::uint16_t>(out_bytes / (extended_ ? 8 : 4));
     if (!extended_) {
+      header().out_words = static_cast<std::uint16_t>(out_bytes / 4);
       header().in_words = static_cast<std::uint16_t>(bytes_.size() / 4);
       return;
     }
@@ -47,6 +50,9 @@ class VerbsClient::Command {
     header().in_words = static_cast<std::uint16_t>((core_end - head) / 8);
     ib_uverbs_ex_cmd_hdr more{};
     more.response = response;
+    const std::size_t driver_out = std::min(driver_out_bytes_, out_bytes);
+    header().out_words = static_cast<std::uint16_t>((out_bytes - driver_out) / 8);
+    more.provider_out_words = static_cast<std::uint16_t>(driver_out / 8);
     more.provider_in_words = static_cast<std::uint16_t>((bytes_.size() - core_end) / 8);
     std::memcpy(bytes_.data() + sizeof(ib_uverbs_cmd_hdr), &more, sizeof more);
   }
@@ -60,6 +66,7 @@ class VerbsClient::Command {
   std::vector<std::uint8_t> bytes_;
   bool extended_;
   std::size_t core_end_ = 0;
+  std::size_t driver_out_bytes_ = 0;
 };
 
 }  // namespace belfry::fuzz

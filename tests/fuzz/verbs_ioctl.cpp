@@ -114,7 +114,7 @@ void VerbsClient::alloc_uar(Reader& r) {
       attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, 0),
       attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, r.byte(), 8),
       attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, pointer(answers), 8),
-      attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, pointer(answers + 8), 8),
+      attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, pointer(answers + 8), 4),
       attribute(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, pointer(answers + 16), 4),
   };
   if (ioctl(r, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, attributes) != 0) return;

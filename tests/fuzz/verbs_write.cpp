@@ -97,7 +97,7 @@ void VerbsClient::query_device(Reader& r) {
                      : static_cast<std::uint32_t>(IB_USER_VERBS_CMD_QUERY_DEVICE),
             extended);
   if (extended) {
-    c.add(ib_uverbs_ex_query_device{}).driver();
+    c.add(ib_uverbs_ex_query_device{}).driver(0);
     send(c, r, nullptr, sizeof(ib_uverbs_ex_query_device_resp));
   } else {
     c.add(std::uint64_t{0});
@@ -169,7 +169,7 @@ void VerbsClient::create_cq(Reader& r) {
   driver.buf_addr = address(r, slot());
   driver.db_addr = address(r, slot());
   driver.cqe_size = 64u << r.pick(4);
-  driver.flags = r.byte();
+  driver.flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX ^ r.byte();
   driver.uar_page_index = static_cast<std::uint16_t>(number(r, Kind::uar));
   const std::uint32_t entries = size_choice(r, 63);
   const std::uint8_t with_channel = r.byte();
@@ -183,8 +183,8 @@ void VerbsClient::create_cq(Reader& r) {
     core.comp_channel = channel;
     core.comp_mask = r.byte();
     core.flags = r.byte();
-    c.add(core).driver().add(driver);
-    result = send(c, r, answer.data(), sizeof(ib_uverbs_ex_create_cq_resp));
+    c.add(core).driver(sizeof(mlx5_ib_create_cq_resp)).add(driver);
+    result = send(c, r, answer.data(), sizeof(ib_uverbs_ex_create_cq_resp) + sizeof(mlx5_ib_create_cq_resp));
   } else {
     Command c(IB_USER_VERBS_CMD_CREATE_CQ);
     ib_uverbs_create_cq core{};
@@ -243,8 +243,8 @@ void VerbsClient::create_qp(Reader& r) {
     core.max_send_wr = core.max_recv_wr = 16;
     core.max_send_sge = core.max_recv_sge = 1;
     core.qp_type = type;
-    c.add(core).driver().add(driver);
-    result = send(c, r, answer.data(), sizeof(ib_uverbs_ex_create_qp_resp));
+    c.add(core).driver(sizeof(mlx5_ib_create_qp_resp)).add(driver);
+    result = send(c, r, answer.data(), sizeof(ib_uverbs_ex_create_qp_resp) + sizeof(mlx5_ib_create_qp_resp));
   } else {
     Command c(IB_USER_VERBS_CMD_CREATE_QP);
     ib_uverbs_create_qp core{};
