@@ -205,7 +205,7 @@ void EngineWorld::consume(Reader& r) {
     if (cqe.opcode() == wire::CqeOpcode::invalid) break;
     if (cqe.owner() != ((q.consumed & entries) != 0) && !setup_.collapsed) break;
     const auto code = static_cast<unsigned>(cqe.opcode());
-    if (code > 5 && code != 13 && code != 14) std::abort();
+    require(code <= 5 || code == 13 || code == 14, "a CQE's opcode is one that this device writes");
     ++q.consumed;
   }
   auto* record = reinterpret_cast<wire::CqDoorbellRecord*>(q.cq_record.get());
@@ -238,7 +238,7 @@ void EngineWorld::modify(Reader& r) {
     case 3: {
       softnic::QpModify m;
       const auto snapshot = sides_[q.side].nic->query_qp(q.number);
-      if (!snapshot) std::abort();
+      require(snapshot, "a QP that exists can be queried");
       if (snapshot->state == QpState::rts) m.state = QpState::sqd;
       if (snapshot->state == QpState::sqd) m.state = QpState::rts;
       sides_[q.side].nic->modify_qp(q.number, m);
@@ -271,8 +271,9 @@ void EngineWorld::recreate(Reader& r) {
   const unsigned index = r.pick(kQueues);
   Queue& q = queues_[index];
   softnic::Nic& nic = *sides_[q.side].nic;
-  if (nic.destroy_cq(q.cq) == 0) std::abort();  // a QP still uses it
-  if (nic.destroy_qp(q.number) != 0 || nic.destroy_cq(q.cq) != 0) std::abort();
+  require(nic.destroy_cq(q.cq) != 0, "a CQ stays while a QP uses it");
+  require(nic.destroy_qp(q.number) == 0, "a QP can be destroyed in any state");
+  require(nic.destroy_cq(q.cq) == 0, "a CQ that no QP uses can be destroyed");
   make_queue(index);
   if (r.byte() != 0) return;
   connect(index, index == 2 ? q.number : queues_[1 - index].number);

@@ -36,7 +36,7 @@ constexpr std::uint64_t kShift = 0x123456789000u;
 
 Memory allocate(std::size_t bytes, std::size_t alignment) {
   void* p = nullptr;
-  if (posix_memalign(&p, alignment, bytes) != 0) std::abort();
+  require(posix_memalign(&p, alignment, bytes) == 0, "there is memory");
   std::memset(p, 0, bytes);
   return Memory(static_cast<std::uint8_t*>(p));
 }
@@ -117,7 +117,7 @@ void EngineWorld::make_key(unsigned side, Region region) {
                                              : kAllAccess;
   a.variant = static_cast<std::uint8_t>(0x40 + static_cast<unsigned>(region));
   const auto made = s.nic->create_mkey(a);
-  if (!made) std::abort();
+  require(made, "an MKey can be made");
   s.keys[static_cast<std::size_t>(region)] = *made;
 }
 
@@ -137,7 +137,7 @@ void EngineWorld::make_cq(Queue& q) {
   a.ignore_overrun = setup_.ignore_overrun;
   a.sink = &sink_;
   const auto made = sides_[q.side].nic->create_cq(a);
-  if (!made) std::abort();
+  require(made, "a CQ can be made");
   q.cq = *made;
   q.consumed = 0;
 }
@@ -164,7 +164,7 @@ void EngineWorld::make_queue(unsigned index) {
   a.user_index = index;
   a.sink = &sink_;
   const auto made = sides_[q.side].nic->create_qp(a);
-  if (!made) std::abort();
+  require(made, "a QP can be made");
   q.number = *made;
   q.producer = q.receive_producer = 0;
 }
@@ -197,7 +197,7 @@ void EngineWorld::step_to(Queue& q, softnic::QpState state, std::uint32_t destin
     m.retry_count = std::uint8_t{3};
     m.rnr_retry = std::uint8_t{3};
   }
-  if (sides_[q.side].nic->modify_qp(q.number, m) != 0) std::abort();
+  require(sides_[q.side].nic->modify_qp(q.number, m) == 0, "a lawful transition is granted");
 }
 
 void EngineWorld::connect(unsigned index, std::uint32_t destination_qpn) {
@@ -246,13 +246,13 @@ void EngineWorld::settle() {
     if (timer == 0) return;
     g_now = std::max(g_now + 1, timer);
   }
-  std::abort();
+  require(false, "queues come to rest");
 }
 
 void EngineWorld::add_outsider() {
   outsider_ = hub_->open_port();
   const auto block = outsider_->claim_block();
-  if (!block) std::abort();
+  require(block, "the fabric has a block of QPNs");
   outsider_qpn_ = (*block << softnic::kQpnBlockBits) + 5;
   connect(0, outsider_qpn_);
 }
@@ -264,14 +264,15 @@ void EngineWorld::send_as_outsider(std::uint32_t qpn, softnic::FrameHeader heade
 }
 
 void EngineWorld::check() const {
+  constexpr const char* kKept = "memory that no key opens is as it was";
   for (std::size_t region = 0; region < std::size(regions_); ++region) {
     const auto which = static_cast<Region>(region);
     const bool open = which == Region::everything || which == Region::shifted;
     const std::uint8_t* bytes = regions_[region].get();
     const std::size_t watched = open ? kMargin : kRegionBytes;
     const std::size_t tail = kRegionBytes - watched;
-    if (std::memcmp(bytes, pattern().data(), watched) != 0) std::abort();
-    if (std::memcmp(bytes + tail, pattern().data() + tail, watched) != 0) std::abort();
+    require(std::memcmp(bytes, pattern().data(), watched) == 0, kKept);
+    require(std::memcmp(bytes + tail, pattern().data() + tail, watched) == 0, kKept);
   }
 }
 

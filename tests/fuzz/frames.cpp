@@ -88,7 +88,7 @@ void add_response_headers(Reader& r, BthOpcode opcode, Bytes& frame) {
 void frame(EngineWorld& world, Reader& r) {
   const BthOpcode opcode = kOpcodes[r.pick(std::size(kOpcodes))];
   const auto snapshot = world.nic(0).query_qp(world.queue(0).number);
-  if (!snapshot) std::abort();
+  require(snapshot, "a QP that exists can be queried");
   // Responses answer what is out, requests continue what came in.
   const std::uint32_t base = response(opcode) ? snapshot->send_psn - 1 : snapshot->receive_psn;
   const auto off = static_cast<std::int8_t>(r.byte());

@@ -34,6 +34,14 @@ inline void expect_reached(bool reached, const char* what) {
   std::abort();
 }
 
+/// Says which promise was broken, and aborts, so that libFuzzer keeps the input.
+template <class T>
+void require(const T& kept, const char* promise) {
+  if (kept) return;
+  std::fprintf(stderr, "broken: %s\n", promise);
+  std::abort();
+}
+
 /// Reads an input from front to back.
 class Reader {
  public:

@@ -38,6 +38,9 @@ struct RequesterState {
   // Where emission stands: a WQE of `started`, and how many of its packets are out.
   std::size_t emit_index = 0;
   std::uint32_t emit_packets = 0;
+  // What the message in parts was when it began (direct path).
+  wire::WqeOpcode part_opcode = wire::WqeOpcode::nop;
+  std::uint64_t part_bytes = 0;
 
   std::uint32_t reads_outstanding = 0;
   std::uint64_t deadline = 0;    ///< ns; retransmit then; 0: no timer runs

@@ -192,12 +192,28 @@ Turn execute_atomic_wqe(NicCore& core, QueuePair& qp, QueuePair& peer, const Spa
   return Turn::complete;
 }
 
+/// A WQE is fetched again for each part of its message, and an application may have changed it meanwhile:
+/// a message that has begun goes on only as what it was.
+bool is_what_began(const NicCore& core, QueuePair& qp) {
+  auto& q = qp.requester;
+  if (q.emit_packets == 0) {
+    q.part_opcode = core.wqe.opcode;
+    q.part_bytes = core.wqe.total_bytes;
+  }
+  return q.part_opcode == core.wqe.opcode && q.part_bytes == core.wqe.total_bytes;
+}
+
 Turn execute_wqe(NicCore& core, QueuePair& qp) {
   SpanList spans;
   std::uint8_t vendor = 0;
   const wire::Syndrome bad = check_wqe(core, qp, spans, &vendor);
   if (bad != wire::Syndrome::none) {
     fail_send(core, qp, {qp.next, core.wqe.blocks, core.wqe.opcode, bad, vendor});
+    return Turn::failed;
+  }
+  if (!is_what_began(core, qp)) {
+    fail_send(core, qp,
+              {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::local_qp_operation, kVendorBadSize});
     return Turn::failed;
   }
   if (core.wqe.opcode == wire::WqeOpcode::nop) return Turn::complete;

@@ -187,16 +187,26 @@ bool put_out(NicCore& core, QueuePair& qp, const RequestPacket& p, FramePart* pa
   return true;
 }
 
+/// Fetches the WQE of an outstanding operation again. An application may have changed its bytes meanwhile:
+/// rights and lengths are judged by what the WQE says now, so what was started must be what it still says.
+wire::Syndrome fetch_again(NicCore& core, QueuePair& qp, const StartedWqe& s, SpanList& spans,
+                           std::uint8_t* vendor) {
+  fetch_wqe(core, qp, s.first_block);
+  const wire::Syndrome bad = check_wqe(core, qp, spans, vendor);
+  if (bad != wire::Syndrome::none) return bad;
+  const bool same = core.wqe.opcode == s.opcode && core.wqe.total_bytes == s.bytes;
+  return same ? wire::Syndrome::none : wire::Syndrome::local_qp_operation;
+}
+
 /// Emits packets of the WQE at emit_index. \return false where the QP has to wait
 bool emit(NicCore& core, QueuePair& qp, std::size_t& done) {
   auto& q = qp.requester;
   StartedWqe& s = q.started[q.emit_index];
-  fetch_wqe(core, qp, s.first_block);
   SpanList spans;
   std::uint8_t vendor = 0;
-  const wire::Syndrome bad = check_wqe(core, qp, spans, &vendor);
+  const wire::Syndrome bad = fetch_again(core, qp, s, spans, &vendor);
   if (bad != wire::Syndrome::none) {
-    // Its keys went away under it, before or during a retransmission.
+    // Its keys or bytes went away under it, before or during a retransmission.
     if (q.emit_index == 0) fail_front(core, qp, bad, vendor);
     return false;
   }
@@ -253,14 +263,12 @@ StartedWqe* awaited_response(NicCore& core, QueuePair& qp, std::uint32_t psn) {
   return ahead == 0 ? &s : nullptr;
 }
 
-/// Fetches an outstanding WQE's memory again, to deliver into it. \return false where the QP failed
+/// Finds the memory that a response goes to. \return false where the QP failed
 bool fetch_target(NicCore& core, QueuePair& qp, const StartedWqe& s, SpanList& spans) {
   std::uint8_t vendor = 0;
-  fetch_wqe(core, qp, s.first_block);
-  const wire::Syndrome bad = check_wqe(core, qp, spans, &vendor);
-  if (bad == wire::Syndrome::none && core.wqe.total_bytes == s.bytes) return true;
-  fail_front(core, qp, bad == wire::Syndrome::none ? wire::Syndrome::local_qp_operation : bad, vendor);
-  return false;
+  const wire::Syndrome bad = fetch_again(core, qp, s, spans, &vendor);
+  if (bad != wire::Syndrome::none) fail_front(core, qp, bad, vendor);
+  return bad == wire::Syndrome::none;
 }
 
 void finish_response(NicCore& core, QueuePair& qp, std::uint32_t psn) {

@@ -349,6 +349,44 @@ TEST_P(Errors, AKeyDestroyedInMidMessageGrantsNothingMore) {
   for (std::size_t i = 0; i < room.size(); i += 4096) ASSERT_EQ(room.data()[i], 0) << i;
 }
 
+// Fault: rights and lengths judged by what a WQE says now, and used for what it said when its message began: a
+// READ that turned into a WRITE delivers into memory that no key opens for writing.
+TEST_P(Errors, AWqeChangedInMidMessageFailsItsQueue) {
+  struct Change {
+    wire::WqeOpcode began, became;
+    std::uint32_t bytes;
+  };
+  constexpr std::uint32_t kBytes = 4 << 20;
+  for (const Change change : {Change{wire::WqeOpcode::rdma_read, wire::WqeOpcode::rdma_write, kBytes},
+                              Change{wire::WqeOpcode::rdma_write, wire::WqeOpcode::rdma_read, kBytes},
+                              Change{wire::WqeOpcode::rdma_write, wire::WqeOpcode::rdma_write, 64}}) {
+    SCOPED_TRACE(static_cast<int>(change.became));
+    connect_sides({}, {});
+    Buffer big(kBytes), room(kBytes);
+    const std::uint32_t big_key = a->register_memory(big);
+    const std::uint32_t room_key = b->register_memory(room);
+    a->begin();
+    a->put_remote({room.address(), room_key});
+    a->put_sge({big.address(), kBytes, big_key});
+    const auto block = a->finish(change.began);
+    a->ring();
+    nic->poll();
+    a->send_ring.data()[3] = static_cast<unsigned char>(change.became);
+    a->send_ring.data()[32 + 2] = static_cast<unsigned char>(change.bytes >> 8);
+    a->send_ring.data()[32 + 1] = static_cast<unsigned char>(change.bytes >> 16);
+    a->send_ring.data()[32 + 3] = static_cast<unsigned char>(change.bytes);
+    std::memset(big.data(), 0, kBytes);
+    std::memset(room.data(), 0x33, kBytes);
+    poll();
+    expect_failure(block, wire::Syndrome::local_qp_operation, kVendorBadSize);
+    if (change.became == wire::WqeOpcode::rdma_write) {
+      EXPECT_EQ(big.data()[kBytes - 1], 0);
+    }
+    a.reset();
+    b.reset();
+  }
+}
+
 // Fault: a responder that was promised no READs answers them on one path and refuses them on the other.
 TEST_P(Errors, AResponderOfDepthZeroRefusesReads) {
   a.reset();
