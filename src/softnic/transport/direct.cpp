@@ -212,8 +212,9 @@ Turn execute_wqe(NicCore& core, QueuePair& qp) {
     return Turn::failed;
   }
   if (!is_what_began(core, qp)) {
-    fail_send(core, qp,
-              {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::local_qp_operation, kVendorBadSize});
+    fail_send(
+        core, qp,
+        {qp.next, core.wqe.blocks, core.wqe.opcode, wire::Syndrome::local_qp_operation, kVendorBadSize});
     return Turn::failed;
   }
   if (core.wqe.opcode == wire::WqeOpcode::nop) return Turn::complete;

@@ -349,8 +349,8 @@ TEST_P(Errors, AKeyDestroyedInMidMessageGrantsNothingMore) {
   for (std::size_t i = 0; i < room.size(); i += 4096) ASSERT_EQ(room.data()[i], 0) << i;
 }
 
-// Fault: rights and lengths judged by what a WQE says now, and used for what it said when its message began: a
-// READ that turned into a WRITE delivers into memory that no key opens for writing.
+// Fault: rights and lengths judged by what a WQE says now, and used for what it said when its message began:
+// a READ that turned into a WRITE delivers into memory that no key opens for writing.
 TEST_P(Errors, AWqeChangedInMidMessageFailsItsQueue) {
   struct Change {
     wire::WqeOpcode began, became;

@@ -1,0 +1,163 @@
+#pragma once
+/// \file
+/// port/memory.hpp on a CPU: C++ atomics. Scopes are all one here.
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "belfry/port/lane.hpp"
+#include "belfry/port/scope.hpp"
+#include "belfry/port/vector.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#define BELFRY_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BELFRY_TSAN 1
+#endif
+#endif
+#if defined(BELFRY_TSAN)
+extern "C" void __tsan_acquire(void*);
+extern "C" void __tsan_release(void*);
+#endif
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace belfry::port::host_memory {
+
+/// The integer of a type's size: what the builtins take.
+template <class T>
+using Bits =
+    std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                       std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                          std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
+
+template <class T>
+Bits<T>* bits(T* at) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) == sizeof(Bits<T>));
+  return reinterpret_cast<Bits<T>*>(at);
+}
+template <class T>
+const Bits<T>* bits(const T* at) {
+  return reinterpret_cast<const Bits<T>*>(at);
+}
+template <class T>
+Bits<T> to_bits(const T& value) {
+  Bits<T> b;
+  std::memcpy(&b, &value, sizeof b);
+  return b;
+}
+template <class T>
+T from_bits(Bits<T> b) {
+  T value;
+  std::memcpy(&value, &b, sizeof value);
+  return value;
+}
+
+constexpr int builtin_order(Order order) {
+  return order == Order::relaxed   ? __ATOMIC_RELAXED
+         : order == Order::acquire ? __ATOMIC_ACQUIRE
+         : order == Order::release ? __ATOMIC_RELEASE
+                                   : __ATOMIC_ACQ_REL;
+}
+
+template <Scope, class T>
+T load(const T* at) {
+  return from_bits<T>(__atomic_load_n(bits(at), __ATOMIC_RELAXED));
+}
+template <Scope, class T>
+T load_acquire(const T* at) {
+  return from_bits<T>(__atomic_load_n(bits(at), __ATOMIC_ACQUIRE));
+}
+template <Scope scope, class T>
+T poll(const T* at) {
+  pause_lane();
+  return load<scope>(at);
+}
+template <Scope, class T>
+void store(T* at, T value) {
+  __atomic_store_n(bits(at), to_bits(value), __ATOMIC_RELAXED);
+}
+template <Scope, class T>
+void store_release(T* at, T value) {
+  __atomic_store_n(bits(at), to_bits(value), __ATOMIC_RELEASE);
+}
+
+/// TSan does not know fences. It is told that each fence of the process happens after the fences before
+/// it: more than is true, so that it may miss a race between fenced threads, but never invents one.
+inline void full_fence(int order) {
+#if defined(BELFRY_TSAN)
+  static char all_fences;
+  __tsan_release(&all_fences);
+  __tsan_acquire(&all_fences);
+  static_cast<void>(order);
+#else
+  __atomic_thread_fence(order);
+#endif
+}
+template <Scope>
+void fence() {
+  full_fence(__ATOMIC_ACQ_REL);
+}
+inline void thread_fence() { full_fence(__ATOMIC_SEQ_CST); }
+
+template <Scope, Order order, class T>
+T fetch_add(T* at, T add) {
+  return __atomic_fetch_add(at, add, builtin_order(order));
+}
+template <Scope, Order order, class T>
+T exchange(T* at, T value) {
+  return __atomic_exchange_n(at, value, builtin_order(order));
+}
+template <Scope, Order order, class T>
+T compare_exchange(T* at, T expected, T desired) {
+  constexpr int kOnFailure =
+      order == Order::acquire || order == Order::acquire_release ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
+  __atomic_compare_exchange_n(at, &expected, desired, false, builtin_order(order), kOnFailure);
+  return expected;
+}
+template <Scope scope, Order order, class T>
+T fetch_max(T* at, T value) {
+  T seen = load<scope>(at);
+  while (seen < value) {
+    const T before = compare_exchange<scope, order>(at, seen, value);
+    if (before == seen) break;
+    seen = before;
+  }
+  return seen;
+}
+
+inline void store_segment(void* at, Vector16 value) {
+#if defined(__x86_64__)
+  _mm_store_si128(static_cast<__m128i*>(at),
+                  _mm_set_epi64x(static_cast<long long>(value.high), static_cast<long long>(value.low)));
+#else
+  std::memcpy(at, &value, sizeof value);
+#endif
+}
+
+/// What precedes is seen first, and the store leaves a write-combining buffer at once.
+inline void store_doorbell(std::uint64_t* at, std::uint64_t value) {
+#if defined(BELFRY_TSAN)
+  full_fence(__ATOMIC_RELEASE);
+  __atomic_store_n(at, value, __ATOMIC_RELEASE);
+#elif defined(__x86_64__)
+  // x86 keeps stores to ordinary memory in order; for a write-combining register it takes sfence.
+  _mm_sfence();
+  __atomic_store_n(at, value, __ATOMIC_RELEASE);
+  _mm_sfence();
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  __atomic_store_n(at, value, __ATOMIC_RELEASE);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+template <Scope>
+void store_doorbell_release(std::uint64_t* at, std::uint64_t value) {
+  store_doorbell(at, value);
+}
+
+}  // namespace belfry::port::host_memory

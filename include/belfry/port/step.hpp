@@ -1,0 +1,51 @@
+#pragma once
+/// \file
+/// The steps of belfry's queue protocols that make them right, by name. Each stands in the sources as
+/// `if (port::kept(Step::name))` in front of a fence, a wait or a check. In everything that ships the answer
+/// is the constant true, and the compiler removes the question. The weak-memory checker leaves out one step
+/// at a time and must find a fault each time (docs/ordering.md lists which).
+
+#include <cstdint>
+
+#include "belfry/port/function.hpp"
+
+#if defined(BELFRY_PORT_STEP_HEADER)
+#include BELFRY_PORT_STEP_HEADER
+#endif
+
+namespace belfry::port {
+
+enum class Step : std::uint8_t {
+  // The seven orderings (device/gda/ordering.hpp).
+  order_wqe_before_record,       ///< WQE stores before the doorbell record
+  order_record_before_doorbell,  ///< doorbell record before the doorbell
+  order_wqe_before_doorbell,     ///< WQE stores before the doorbell, where there is no record
+  // Sharing a send queue (device/gda/publication.hpp).
+  wait_turn,                 ///< publish only when all before is published
+  acquire_turn,              ///< whoever rings has seen the stores of those before
+  release_turn,              ///< the stores of a turn come before its end
+  warp_before_publication,   ///< lanes' stores before the lane that publishes for them
+  block_before_publication,  ///< threads' stores before the thread that publishes for them
+  lock_acquire,              ///< the doorbell lock's holder sees what the last holder did
+  lock_release,              ///< what a holder did comes before the lock is free
+  // Space and completion (device/gda/space.hpp, device/gda/completion.hpp).
+  check_space,           ///< wait until the slots are retired
+  acquire_space,         ///< a slot's old use ends before its new stores
+  check_owner,           ///< an entry of another lap is not a completion
+  acquire_completion,    ///< what a CQE stands for is read after it
+  acquire_signal,        ///< a signal's payload is read after it
+  check_counter,         ///< a completion counts only as far as its counter says
+  signal_after_payload,  ///< a signal is posted after all fragments, on the same queue
+  count_,
+};
+
+/// Whether a step of a protocol is to be taken: always, outside the checker.
+BELFRY_FN inline bool kept([[maybe_unused]] Step step) {
+#if defined(BELFRY_PORT_STEP_HEADER)
+  return step_is_kept(step);
+#else
+  return true;
+#endif
+}
+
+}  // namespace belfry::port
