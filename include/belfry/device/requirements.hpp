@@ -12,8 +12,8 @@ namespace belfry::device {
 struct Requirements {
   DoorbellMode doorbell_mode = DoorbellMode::record;
   CompletionLayout completion_layout = CompletionLayout::ring;
-  /// Assumption A1: queue, record and payload lie in the memory of the processor that writes them, whose cache
-  /// serves the NIC's reads, so that a fence of that processor's scope is enough.
+  /// Assumption A1: queue, record and payload lie in the memory of the processor that writes them, whose
+  /// cache serves the NIC's reads, so that a fence of that processor's scope is enough.
   bool own_memory = false;
   /// Assumption A2: the NIC acts only on doorbells, never on a doorbell record that it happens to read.
   bool doorbell_only = false;

@@ -30,19 +30,20 @@ enum class CompletionLayout : std::uint8_t {
 };
 
 /// The part of a send queue that device code changes. All indices are 64-bit and count 64 B blocks, except
-/// cq_consumer, which counts completion entries. Setup fills it with start values.
+/// cq_consumer, which counts completion entries. Setup writes first_index into each but lock, cq_consumer and
+/// fault, which start at 0.
 struct alignas(128) QueueState {
   // What producers share.
   std::uint64_t reserved;       ///< the next block to be handed out
   std::uint64_t published;      ///< blocks before it are written, and announced as far as asked for
-  std::uint64_t last;           ///< first block of the last published WQE; published - 1 before any
-  std::uint64_t last_signaled;  ///< first block of the last WQE that completes visibly; as last before any
-  std::uint32_t lock;           ///< held by the one that posts, under Publication::lock
+  std::uint64_t goal;           ///< where consumer stands once all that is published is complete
+  std::uint64_t signaled_goal;  ///< the same for what completes visibly; less than goal if a doorbell is owed
+  std::uint32_t lock;           ///< 1 while a thread posts, under Publication::lock
   std::uint32_t reserved0[7];
   // What pollers share.
   std::uint64_t consumer;     ///< every WQE whose first block lies before it is complete
   std::uint64_t cq_consumer;  ///< entries taken from a completion ring
-  std::uint64_t fault;        ///< a FaultWord (device/fault.hpp); 0: none
+  std::uint64_t fault;        ///< a fault word (device/fault.hpp); 0: none
   std::uint64_t reserved1[5];
 };
 static_assert(sizeof(QueueState) == 128 && offsetof(QueueState, consumer) == 64);

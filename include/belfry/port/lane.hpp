@@ -34,7 +34,8 @@ class CpuLane {
   virtual std::uint32_t ballot(std::uint32_t mask, bool vote) = 0;
   /// \return what lane `source` of the mask passed as `value`
   virtual std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source) = 0;
-  virtual void sync_block() = 0;
+  /// Waits for all threads of the block. \return whether any of them voted true
+  virtual bool sync_block(bool vote) = 0;
 
  protected:
   ~CpuLane() = default;
@@ -156,7 +157,17 @@ BELFRY_FN inline void sync_block() {
 #if defined(__CUDA_ARCH__)
   __syncthreads();
 #else
-  if (CpuLane* lane = current_lane()) lane->sync_block();
+  if (CpuLane* lane = current_lane()) lane->sync_block(false);
+#endif
+}
+
+/// The same. \return whether any thread of the block voted true
+BELFRY_FN inline bool sync_block_any(bool vote) {
+#if defined(__CUDA_ARCH__)
+  return __syncthreads_or(vote) != 0;
+#else
+  CpuLane* lane = current_lane();
+  return lane ? lane->sync_block(vote) : vote;
 #endif
 }
 
@@ -175,6 +186,15 @@ BELFRY_FN inline std::uint32_t first_lane(std::uint32_t mask) {
   return static_cast<std::uint32_t>(__ffs(static_cast<int>(mask))) - 1u;
 #else
   return static_cast<std::uint32_t>(__builtin_ctz(mask));
+#endif
+}
+
+/// The highest lane of a mask that is not empty.
+BELFRY_FN inline std::uint32_t last_lane(std::uint32_t mask) {
+#if defined(__CUDA_ARCH__)
+  return 31u - static_cast<std::uint32_t>(__clz(static_cast<int>(mask)));
+#else
+  return 31u - static_cast<std::uint32_t>(__builtin_clz(mask));
 #endif
 }
 

@@ -28,9 +28,8 @@ enum class Step : std::uint8_t {
   block_before_publication,  ///< threads' stores before the thread that publishes for them
   lock_acquire,              ///< the doorbell lock's holder sees what the last holder did
   lock_release,              ///< what a holder did comes before the lock is free
-  // Space and completion (device/gda/space.hpp, device/gda/completion.hpp).
+  // Space and completion (device/gda/completion.hpp, device/signal.hpp).
   check_space,           ///< wait until the slots are retired
-  acquire_space,         ///< a slot's old use ends before its new stores
   check_owner,           ///< an entry of another lap is not a completion
   acquire_completion,    ///< what a CQE stands for is read after it
   acquire_signal,        ///< a signal's payload is read after it

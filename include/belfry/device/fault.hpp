@@ -1,0 +1,45 @@
+#pragma once
+/// \file
+/// A queue's fault in one 64-bit word, so that it can be latched by one atomic operation, by many pollers,
+/// and read by anybody. 0 is no fault.
+
+#include <cstdint>
+
+#include "belfry/device/status.hpp"
+#include "belfry/wire/index.hpp"
+
+namespace belfry::device {
+
+/// Bits 0-15: low bits of the index; 16-23: syndrome; 24-31: vendor syndrome; 32-33: Fault::Kind.
+BELFRY_FN constexpr std::uint64_t fault_word(Fault::Kind kind, std::uint64_t index, wire::Syndrome syndrome,
+                                             std::uint8_t vendor) {
+  return (index & 0xffff) | static_cast<std::uint64_t>(syndrome) << 16 |
+         static_cast<std::uint64_t>(vendor) << 24 | static_cast<std::uint64_t>(kind) << 32;
+}
+
+BELFRY_FN constexpr Fault::Kind fault_kind(std::uint64_t word) {
+  return static_cast<Fault::Kind>((word >> 32) & 3u);
+}
+
+/// \param consumer the queue's: it stops at or before the WQE that failed, and that one is less than a queue
+/// ahead
+BELFRY_FN constexpr Fault decode_fault(std::uint64_t word, std::uint64_t consumer, std::uint32_t qpn) {
+  Fault f;
+  f.kind = fault_kind(word);
+  if (f.kind == Fault::Kind::none) return f;
+  const auto low = static_cast<std::uint16_t>(word);
+  f.index = consumer + wire::index_distance(static_cast<std::uint16_t>(consumer), low);
+  f.qpn = qpn;
+  f.syndrome = static_cast<wire::Syndrome>((word >> 16) & 0xff);
+  f.vendor = static_cast<std::uint8_t>(word >> 24);
+  return f;
+}
+
+/// Whether `next` tells more than what is latched: a cause that was unknown becomes known, and never the
+/// reverse.
+BELFRY_FN constexpr bool fault_replaces(std::uint64_t latched, std::uint64_t next) {
+  if (latched == 0) return next != 0;
+  return fault_kind(latched) == Fault::Kind::unknown && fault_kind(next) == Fault::Kind::root;
+}
+
+}  // namespace belfry::device

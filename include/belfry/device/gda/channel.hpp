@@ -1,0 +1,295 @@
+#pragma once
+/// \file
+/// mini-gda's channel: one send queue of an RC QP, on which GPU threads build WQEs and ring the NIC.
+
+#include <cstdint>
+
+#include "belfry/device/gda/address.hpp"
+#include "belfry/device/gda/post.hpp"
+#include "belfry/device/policy.hpp"
+#include "belfry/device/signal.hpp"
+#include "belfry/device/together.hpp"
+
+namespace belfry::device::gda {
+
+inline constexpr port::Timeout kDefaultTimeout = port::Timeout::seconds(10);
+
+/// A queue to one peer, as the caller uses it. Cheap to make; under Sharing::exclusive it holds the queue's
+/// indices until it is destroyed, and its owner (one thread, or a warp through its lowest lane) has the
+/// only one. Every call takes a group first (Thread, Warp, Block), returns a status and ends in time.
+///
+/// Three different things: an operation that is complete (wait, flush) has been acknowledged by the
+/// peer's NIC, and its source may be used again; what it wrote is visible at the target only to who has
+/// waited for a signal posted after it on the same channel.
+template <class Policy>
+class Channel {
+  static_assert(policy_is_sound<Policy>());
+
+ public:
+  using Indices = IndicesOf<Policy>;
+
+  /// \param index below view.queues_a_peer. Where there is no such queue every call says bad_argument.
+  BELFRY_FN Channel(const EndpointView& view, std::uint32_t pe, std::uint32_t index = 0)
+      : view_(view),
+        queue_(view.queues[exists(view, pe, index) ? pe * view.queues_a_peer + index : 0]),
+        indices_(queue_),
+        number_(pe * view.queues_a_peer + index),
+        pe_(pe),
+        exists_(exists(view, pe, index) && queue_.state != nullptr) {}
+  BELFRY_FN ~Channel() { indices_.write_back(); }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // Writing ------------------------------------------------------------------------------------------
+
+  /// Copies `bytes` from this PE's window to the peer's. Any length: longer than the device's limit becomes
+  /// several WQEs, and the operation is the last of them.
+  template <class Group>
+  BELFRY_FN Operation put(Group group, Place remote, Place local, std::uint64_t bytes,
+                          Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] { return put_one(remote, local, bytes, announce, timeout); });
+  }
+
+  /// The same for each lane of a warp with its own arguments, one doorbell for all: at most view.max_message
+  /// bytes a lane.
+  BELFRY_FN Operation put_each(Warp warp, Place remote, Place local, std::uint32_t bytes,
+                               Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    const bool good =
+        bytes <= view_.max_message && has(view_, remote, bytes) && has(view_, local, bytes) && exists_;
+    if (port::ballot(warp.mask, !good) != 0) return refused();
+    if constexpr (Policy::payload == Payload::inlined) {
+      const bool fits = bytes <= inline_limit();
+      if (port::ballot(warp.mask, !fits) == 0)
+        return post_each<Policy>(warp, queue_, indices_, inline_write(remote, local, bytes), announce,
+                                 timeout);
+    }
+    return post_each<Policy>(warp, queue_, indices_, pointer_write(remote, local, bytes), announce, timeout);
+  }
+
+  /// Writes 1 to 8 B from a register.
+  template <class Group, class Value>
+  BELFRY_FN Operation put_value(Group group, Place remote, Value value, Announce announce = Announce::now,
+                                port::Timeout timeout = kDefaultTimeout) {
+    static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
+    return together(group, [&] {
+      if (!has(view_, remote, sizeof value) || !exists_) return refused();
+      return post<Policy>(queue_, indices_, value_write(remote, value), announce, timeout);
+    });
+  }
+
+  template <class Value>
+  BELFRY_FN Operation put_value_each(Warp warp, Place remote, Value value, Announce announce = Announce::now,
+                                     port::Timeout timeout = kDefaultTimeout) {
+    static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
+    const bool good = has(view_, remote, sizeof value) && exists_;
+    if (port::ballot(warp.mask, !good) != 0) return refused();
+    return post_each<Policy>(warp, queue_, indices_, value_write(remote, value), announce, timeout);
+  }
+
+  /// put(), and then the signal on the same queue: whoever sees the signal sees the whole payload.
+  template <class Group>
+  BELFRY_FN Operation put_signal(Group group, Place remote, Place local, std::uint64_t bytes, Signal signal,
+                                 port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!can_signal(signal)) return refused();
+      // The mutant: a signal in front of what it stands for.
+      if (!port::kept(port::Step::signal_after_payload)) {
+        const Operation early = signal_one(signal, timeout);
+        return early.ok() ? put_one(remote, local, bytes, Announce::now, timeout) : early;
+      }
+      const Operation payload = put_one(remote, local, bytes, Announce::later, timeout);
+      return payload.ok() ? signal_one(signal, timeout) : payload;
+    });
+  }
+
+  /// A signal alone: it covers everything posted to this channel before.
+  template <class Group>
+  BELFRY_FN Operation signal(Group group, Signal signal, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] { return can_signal(signal) ? signal_one(signal, timeout) : refused(); });
+  }
+
+  // Reading ------------------------------------------------------------------------------------------
+
+  /// Copies `bytes` from the peer's window to this PE's. What it brought is there once wait() has said done.
+  template <class Group>
+  BELFRY_FN Operation get(Group group, Place local, Place remote, std::uint64_t bytes,
+                          Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!has(view_, remote, bytes) || !has(view_, local, bytes) || !exists_) return refused();
+      return in_pieces(bytes, announce, timeout, [&](std::uint64_t at, std::uint32_t piece, Announce when) {
+        const Read read{remote_of(view_, pe_, remote + at), local_of(view_, local + at), piece};
+        Operation op = post<Policy>(queue_, indices_, read, when, timeout);
+        op.reads = true;
+        return op;
+      });
+    });
+  }
+
+  /// Adds to the peer's 8 B word; the old value goes to `result`, in this PE's byte order.
+  template <class Group>
+  BELFRY_FN Operation fetch_add(Group group, Place result, Place remote, std::uint64_t add,
+                                Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!can_do_atomic(remote) || !has(view_, result, 8)) return refused();
+      const FetchAdd wqe{remote_of(view_, pe_, remote), local_of(view_, result), add};
+      Operation op = post<Policy>(queue_, indices_, wqe, announce, timeout);
+      op.reads = true;
+      return op;
+    });
+  }
+
+  /// Stores `swap` in the peer's 8 B word if it is `compare`; the old value goes to `result`.
+  template <class Group>
+  BELFRY_FN Operation compare_swap(Group group, Place result, Place remote, std::uint64_t compare,
+                                   std::uint64_t swap, Announce announce = Announce::now,
+                                   port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!can_do_atomic(remote) || !has(view_, result, 8)) return refused();
+      const CompareSwap wqe{remote_of(view_, pe_, remote), local_of(view_, result), compare, swap};
+      Operation op = post<Policy>(queue_, indices_, wqe, announce, timeout);
+      op.reads = true;
+      return op;
+    });
+  }
+
+  // Waiting ------------------------------------------------------------------------------------------
+
+  /// Waits for an operation of this channel, which must have been announced (Announce::now, a later one, or
+  /// flush). An operation that was not posted answers with its own status.
+  template <class Group>
+  BELFRY_FN Outcome wait(Group group, Operation op, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!op.ok() || !exists_) return unposted(op);
+      return wait_for<Policy>(queue_, indices_, op.index, op.reads, timeout);
+    });
+  }
+
+  /// Looks once. \return done, completion_error, or timed_out where it is still under way
+  BELFRY_FN Outcome test(Operation op) {
+    if (!op.ok() || !exists_) return unposted(op);
+    return wait_for<Policy>(queue_, indices_, op.index, op.reads, port::Timeout{0});
+  }
+
+  /// Announces and waits for all that was published on the queue, by whomever. Where nothing that completes
+  /// visibly covers it, a NOP does.
+  template <class Group>
+  BELFRY_FN Outcome flush(Group group, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] { return flush_one(timeout); });
+  }
+
+  /// Why the queue failed; kind none while it works.
+  BELFRY_FN Fault fault() const {
+    return exists_ ? decode_fault(indices_.fault(), indices_.consumer(), queue_.qpn) : Fault{};
+  }
+
+  BELFRY_FN const SendQueue& queue() const { return queue_; }
+  BELFRY_FN Indices& indices() { return indices_; }
+
+ private:
+  BELFRY_FN static bool exists(const EndpointView& view, std::uint32_t pe, std::uint32_t index) {
+    return pe < view.pe_count && index < view.queues_a_peer;
+  }
+  BELFRY_FN static Operation refused() {
+    Operation op;
+    op.status = Status::bad_argument;
+    return op;
+  }
+  BELFRY_FN static Outcome unposted(Operation op) {
+    Outcome o;
+    o.status = op.ok() ? Status::bad_argument : op.status;
+    return o;
+  }
+  BELFRY_FN static bool has(const EndpointView& view, Place place, std::uint64_t bytes) {
+    return !Policy::check_arguments || is_inside(view, place, bytes);
+  }
+  BELFRY_FN bool can_do_atomic(Place remote) const {
+    return exists_ && remote.offset % 8 == 0 && has(view_, remote, 8);
+  }
+  BELFRY_FN bool can_signal(const Signal& signal) const {
+    return can_do_atomic(signal.place) &&
+           (!Policy::check_arguments ||
+            (view_.windows[signal.place.window].flags & kWindowRelaxedOrdering) == 0);
+  }
+  BELFRY_FN std::uint32_t inline_limit() const {
+    return Policy::max_inline < view_.max_inline ? Policy::max_inline : view_.max_inline;
+  }
+
+  BELFRY_FN PointerWrite pointer_write(Place remote, Place local, std::uint32_t bytes) const {
+    return {remote_of(view_, pe_, remote), local_of(view_, local), bytes};
+  }
+  BELFRY_FN InlineWrite inline_write(Place remote, Place local, std::uint32_t bytes) const {
+    const auto source =
+        reinterpret_cast<const std::byte*>(view_.windows[local.window].address + local.offset);
+    return {remote_of(view_, pe_, remote), source, bytes};
+  }
+  template <class Value>
+  BELFRY_FN ValueWrite value_write(Place remote, Value value) const {
+    std::uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    return {remote_of(view_, pe_, remote), bits, static_cast<std::uint32_t>(sizeof value)};
+  }
+
+  /// Posts pieces of at most the device's limit, announcing with the last.
+  template <class Post>
+  BELFRY_FN Operation in_pieces(std::uint64_t bytes, Announce announce, port::Timeout,
+                                const Post& post_piece) {
+    for (std::uint64_t at = 0;;) {
+      const std::uint64_t left = bytes - at;
+      if (left <= view_.max_message) return post_piece(at, static_cast<std::uint32_t>(left), announce);
+      const Operation op = post_piece(at, static_cast<std::uint32_t>(view_.max_message), Announce::later);
+      if (!op.ok()) return op;
+      at += view_.max_message;
+    }
+  }
+
+  BELFRY_FN Operation put_one(Place remote, Place local, std::uint64_t bytes, Announce announce,
+                              port::Timeout timeout) {
+    if (!has(view_, remote, bytes) || !has(view_, local, bytes) || !exists_) return refused();
+    if constexpr (Policy::payload == Payload::inlined) {
+      if (bytes <= inline_limit())
+        return post<Policy>(queue_, indices_, inline_write(remote, local, static_cast<std::uint32_t>(bytes)),
+                            announce, timeout);
+    }
+    return in_pieces(bytes, announce, timeout, [&](std::uint64_t at, std::uint32_t piece, Announce when) {
+      return post<Policy>(queue_, indices_, pointer_write(remote + at, local + at, piece), when, timeout);
+    });
+  }
+
+  BELFRY_FN Operation signal_one(const Signal& signal, port::Timeout timeout) {
+    if (signal.operation == SignalOperation::set)
+      return post<Policy>(queue_, indices_, value_write(signal.place, signal.value), Announce::now, timeout);
+    const FetchAdd wqe{remote_of(view_, pe_, signal.place),
+                       local_of(view_, view_.sink + std::uint64_t{8} * number_), signal.value};
+    return post<Policy>(queue_, indices_, wqe, Announce::now, timeout);
+  }
+
+  BELFRY_FN Outcome flush_one(port::Timeout timeout) {
+    if (!exists_) return unposted(Operation{});
+    std::uint64_t goal, signaled_goal;
+    if constexpr (Policy::sharing == Sharing::exclusive) {
+      goal = indices_.goal();
+      signaled_goal = indices_.signaled_goal();
+    } else {
+      // Signalled first: what is published in between can only make it look older, and costs a NOP.
+      constexpr port::Scope kScope = sharing_scope(Policy::sharing);
+      signaled_goal = port::load_acquire<kScope>(&indices_.state()->signaled_goal);
+      goal = port::load<kScope>(&indices_.state()->goal);
+    }
+    if (goal == signaled_goal) {
+      if (indices_.consumer() >= goal) return Outcome{};
+      return wait_for<Policy>(queue_, indices_, goal - 1, false, timeout);
+    }
+    const Operation nop = post<Policy>(queue_, indices_, Nop{}, Announce::now, timeout);
+    if (nop.status == Status::completion_error) return failed_outcome(queue_, indices_, goal - 1);
+    return nop.ok() ? wait_for<Policy>(queue_, indices_, nop.index, false, timeout) : unposted(nop);
+  }
+
+  EndpointView view_;
+  SendQueue queue_;
+  Indices indices_;
+  std::uint32_t number_;
+  std::uint32_t pe_;
+  bool exists_;
+};
+
+}  // namespace belfry::device::gda

@@ -1,0 +1,148 @@
+#pragma once
+/// \file
+/// Looking at a completion queue, and waiting for an index.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "belfry/device/gda/indices.hpp"
+#include "belfry/device/status.hpp"
+#include "belfry/port/memory.hpp"
+#include "belfry/port/step.hpp"
+#include "belfry/port/time.hpp"
+
+namespace belfry::device::gda {
+
+/// The last 8 B of a CQE: WQE counter, opcode and owner, which the NIC writes last and in one piece.
+struct CqeTail {
+  std::uint64_t bits = 0;
+
+  static constexpr std::size_t kOffset = offsetof(wire::Cqe, opcode_qpn);
+  BELFRY_FN constexpr std::uint8_t op_own() const { return static_cast<std::uint8_t>(bits >> 56); }
+  BELFRY_FN constexpr std::uint16_t counter() const {
+    return swap_bytes(static_cast<std::uint16_t>(bits >> 32));
+  }
+  BELFRY_FN constexpr bool is_error() const {
+    const auto opcode = static_cast<wire::CqeOpcode>(op_own() >> 4);
+    return opcode == wire::CqeOpcode::requester_error || opcode == wire::CqeOpcode::responder_error;
+  }
+};
+static_assert(CqeTail::kOffset % 8 == 0 && offsetof(wire::Cqe, wqe_counter) == CqeTail::kOffset + 4 &&
+              offsetof(wire::Cqe, op_own) == CqeTail::kOffset + 7);
+
+namespace detail {
+
+/// Latches what an error CQE says. All before the WQE that failed first is complete: a NIC completes in
+/// order.
+template <class Indices>
+BELFRY_FN void note_error(Indices& indices, std::uint64_t consumer, CqeTail tail, const std::byte* cqe) {
+  constexpr std::size_t kWord = offsetof(wire::ErrorCqe, vendor_syndrome) / 8 * 8;
+  static_assert(kWord == offsetof(wire::ErrorCqe, syndrome) / 8 * 8);
+  if (port::kept(port::Step::acquire_completion)) port::fence<port::Scope::system>();
+  const auto word = port::load<port::Scope::system>(reinterpret_cast<const std::uint64_t*>(cqe + kWord));
+  const auto byte = [word](std::size_t at) { return static_cast<std::uint8_t>(word >> (8 * (at - kWord))); };
+  const auto syndrome = static_cast<wire::Syndrome>(byte(offsetof(wire::ErrorCqe, syndrome)));
+  if (syndrome == wire::Syndrome::flushed) {
+    // Somebody's error came before, and nobody saw it.
+    indices.latch(fault_word(Fault::Kind::unknown, consumer, syndrome, 0));
+    return;
+  }
+  const std::uint64_t failed =
+      consumer + wire::index_distance(static_cast<std::uint16_t>(consumer), tail.counter());
+  if (failed > consumer) indices.raise_consumer(failed);
+  indices.latch(
+      fault_word(Fault::Kind::root, failed, syndrome, byte(offsetof(wire::ErrorCqe, vendor_syndrome))));
+}
+
+template <class Indices>
+BELFRY_FN bool look_collapsed(const SendQueue& queue, Indices& indices) {
+  const std::uint64_t consumer = indices.consumer();
+  const CqeTail tail{port::poll<port::Scope::system>(
+      reinterpret_cast<const std::uint64_t*>(queue.completions + CqeTail::kOffset))};
+  if (static_cast<wire::CqeOpcode>(tail.op_own() >> 4) == wire::CqeOpcode::invalid) return false;
+  if (tail.is_error()) {
+    note_error(indices, consumer, tail, queue.completions);
+    return true;
+  }
+  // A counter behind the consumer is that of a CQE which was taken already.
+  const std::uint64_t next =
+      port::kept(port::Step::check_counter) ? wire::advance_consumer(consumer, tail.counter()) : consumer + 1;
+  if (next == consumer) return false;
+  indices.raise_consumer(next);
+  return true;
+}
+
+template <class Indices>
+BELFRY_FN bool look_ring(const SendQueue& queue, Indices& indices) {
+  // The consumer first: a counter is widened by an index that is not newer than it.
+  const std::uint64_t consumer = indices.consumer();
+  const std::uint64_t entry = indices.cq_consumer();
+  const std::uint64_t mask = (std::uint64_t{1} << queue.log_completions) - 1;
+  const std::byte* cqe = queue.completions + (entry & mask) * wire::kCqeBytes;
+  const CqeTail tail{
+      port::poll<port::Scope::system>(reinterpret_cast<const std::uint64_t*>(cqe + CqeTail::kOffset))};
+  const bool ready = port::kept(port::Step::check_owner)
+                         ? wire::cqe_ready(tail.op_own(), entry, queue.log_completions)
+                         : static_cast<wire::CqeOpcode>(tail.op_own() >> 4) != wire::CqeOpcode::invalid;
+  if (!ready) return false;
+  if (tail.is_error()) {
+    // Latched before it is taken, or another poller could take the flush behind it for the cause. An entry
+    // that somebody took in between may be another lap's.
+    if (indices.cq_consumer() == entry) note_error(indices, consumer, tail, cqe);
+    indices.take_entry(entry);
+    return true;
+  }
+  if (!indices.take_entry(entry)) return true;
+  const std::uint64_t next = wire::advance_consumer(consumer, tail.counter());
+  if (next != consumer) indices.raise_consumer(next);
+  return true;
+}
+
+}  // namespace detail
+
+/// Looks at the completion queue once, and takes what is there into the indices.
+/// The other end: the NIC has read a WQE, moved its payload and written the CQE, whose last 8 B come last.
+/// Nothing is read on the strength of a CQE here but its own bytes: who waits for data fences after
+/// (wait_for). \return whether something was there
+template <class Policy, class Indices>
+BELFRY_FN bool look(const SendQueue& queue, Indices& indices) {
+  if constexpr (Policy::completion_layout == CompletionLayout::collapsed) {
+    return detail::look_collapsed(queue, indices);
+  } else {
+    return detail::look_ring(queue, indices);
+  }
+}
+
+/// What a fault means for the operation at `index`.
+template <class Indices>
+BELFRY_FN Outcome failed_outcome(const SendQueue& queue, const Indices& indices, std::uint64_t index) {
+  Outcome o;
+  o.status = Status::completion_error;
+  o.fault = decode_fault(indices.fault(), indices.consumer(), queue.qpn);
+  const bool is_root = o.fault.kind == Fault::Kind::root && o.fault.index == index;
+  o.syndrome = is_root ? o.fault.syndrome : wire::Syndrome::flushed;
+  return o;
+}
+
+/// Waits until the WQE whose first block is `index` is complete.
+/// \param reads its completion stands for data that the NIC wrote here: what follows sees it
+template <class Policy, class Indices>
+BELFRY_FN Outcome wait_for(const SendQueue& queue, Indices& indices, std::uint64_t index, bool reads,
+                           port::Timeout timeout) {
+  port::Patience patience(timeout);
+  for (;;) {
+    if (indices.consumer() > index) {
+      if (reads && port::kept(port::Step::acquire_completion)) port::fence<port::Scope::system>();
+      return {};
+    }
+    if (indices.fault() != 0) return failed_outcome(queue, indices, index);
+    if (look<Policy>(queue, indices)) continue;
+    if (patience.is_over()) {
+      Outcome o;
+      o.status = Status::timed_out;
+      return o;
+    }
+  }
+}
+
+}  // namespace belfry::device::gda

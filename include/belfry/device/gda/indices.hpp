@@ -1,0 +1,110 @@
+#pragma once
+/// \file
+/// Where a send queue's indices live while a thread uses it: in its registers, if the queue is its own, or in
+/// memory, if others use it too. Both kinds answer to the same names.
+
+#include <cstdint>
+
+#include "belfry/device/fault.hpp"
+#include "belfry/device/policy.hpp"
+#include "belfry/device/view.hpp"
+#include "belfry/port/memory.hpp"
+
+namespace belfry::device::gda {
+
+/// Indices of a queue that one thread owns for a while: loaded once, written back at the end.
+class OwnedIndices {
+ public:
+  /// A queue that does not exist has no state, and its indices are never used.
+  BELFRY_FN explicit OwnedIndices(const SendQueue& queue) : state_(queue.state) {
+    if (state_ == nullptr) return;
+    producer_ = state_->published;
+    goal_ = state_->goal;
+    signaled_goal_ = state_->signaled_goal;
+    consumer_ = state_->consumer;
+    cq_consumer_ = state_->cq_consumer;
+    fault_ = state_->fault;
+  }
+
+  BELFRY_FN std::uint64_t consumer() const { return consumer_; }
+  BELFRY_FN void raise_consumer(std::uint64_t to) {
+    consumer_ = to;
+    changed_ = true;
+  }
+  BELFRY_FN std::uint64_t cq_consumer() const { return cq_consumer_; }
+  /// \return whether the caller is the one who took the entry
+  BELFRY_FN bool take_entry(std::uint64_t entry) {
+    cq_consumer_ = entry + 1;
+    changed_ = true;
+    return true;
+  }
+  BELFRY_FN std::uint64_t fault() const { return fault_; }
+  /// In memory at once: others may read why this queue failed.
+  BELFRY_FN void latch(std::uint64_t word) {
+    if (!fault_replaces(fault_, word)) return;
+    fault_ = word;
+    port::store<port::Scope::system>(&state_->fault, word);
+    changed_ = true;
+  }
+
+  BELFRY_FN std::uint64_t producer() const { return producer_; }
+  BELFRY_FN std::uint64_t goal() const { return goal_; }
+  BELFRY_FN std::uint64_t signaled_goal() const { return signaled_goal_; }
+  BELFRY_FN void publish(std::uint64_t first, std::uint64_t end, bool signaled) {
+    producer_ = end;
+    goal_ = first + 1;
+    if (signaled) signaled_goal_ = first + 1;
+    changed_ = true;
+  }
+
+  /// For the queue's next user, who comes after this one by whatever orders them (a kernel's end, a barrier).
+  BELFRY_FN void write_back() {
+    if (!changed_) return;
+    state_->reserved = state_->published = producer_;
+    state_->goal = goal_;
+    state_->signaled_goal = signaled_goal_;
+    state_->consumer = consumer_;
+    state_->cq_consumer = cq_consumer_;
+    changed_ = false;
+  }
+
+ private:
+  QueueState* state_;
+  std::uint64_t producer_ = 0, goal_ = 0, signaled_goal_ = 0, consumer_ = 0, cq_consumer_ = 0, fault_ = 0;
+  bool changed_ = false;
+};
+
+/// Indices of a queue that threads within `scope` share.
+template <port::Scope scope>
+class SharedIndices {
+ public:
+  BELFRY_FN explicit SharedIndices(const SendQueue& queue) : state_(queue.state) {}
+
+  BELFRY_FN std::uint64_t consumer() const { return port::load<scope>(&state_->consumer); }
+  // A maximum, for pollers overtake each other; 64 bits do not wrap.
+  BELFRY_FN void raise_consumer(std::uint64_t to) { port::fetch_max<scope>(&state_->consumer, to); }
+  BELFRY_FN std::uint64_t cq_consumer() const { return port::load<scope>(&state_->cq_consumer); }
+  BELFRY_FN bool take_entry(std::uint64_t entry) {
+    return port::compare_exchange<scope>(&state_->cq_consumer, entry, entry + 1) == entry;
+  }
+  BELFRY_FN std::uint64_t fault() const { return port::load<scope>(&state_->fault); }
+  BELFRY_FN void latch(std::uint64_t word) {
+    std::uint64_t seen = fault();
+    while (fault_replaces(seen, word)) {
+      const std::uint64_t before = port::compare_exchange<scope>(&state_->fault, seen, word);
+      if (before == seen) return;
+      seen = before;
+    }
+  }
+  BELFRY_FN void write_back() {}
+  BELFRY_FN QueueState* state() const { return state_; }
+
+ private:
+  QueueState* state_;
+};
+
+template <class Policy>
+using IndicesOf = std::conditional_t<Policy::sharing == Sharing::exclusive, OwnedIndices,
+                                     SharedIndices<sharing_scope(Policy::sharing)>>;
+
+}  // namespace belfry::device::gda

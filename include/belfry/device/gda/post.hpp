@@ -1,0 +1,110 @@
+#pragma once
+/// \file
+/// One WQE, or one for each lane of a warp, from reservation to doorbell.
+
+#include "belfry/device/gda/publication.hpp"
+#include "belfry/device/gda/wqe.hpp"
+#include "belfry/device/group.hpp"
+#include "belfry/port/lane.hpp"
+
+namespace belfry::device::gda {
+
+namespace detail {
+
+template <class Policy>
+inline constexpr bool kLocks =
+    Policy::sharing != Sharing::exclusive&& Policy::publication == Publication::lock;
+
+template <class Policy, class Indices>
+BELFRY_FN Slots begin_post(const SendQueue& queue, Indices& indices, std::uint32_t blocks,
+                           port::Timeout timeout) {
+  Slots slots;
+  if (blocks > (1u << queue.log_blocks)) {
+    slots.status = Status::bad_argument;  // no wait would ever make room
+    return slots;
+  }
+  if constexpr (kLocks<Policy>) {
+    slots.status = take_lock<sharing_scope(Policy::sharing)>(indices.state(), timeout);
+    if (slots.status != Status::done) return slots;
+  }
+  slots = reserve<Policy>(queue, indices, blocks, timeout);
+  if constexpr (kLocks<Policy>) {
+    if (slots.status != Status::done) release_lock<sharing_scope(Policy::sharing)>(indices.state());
+  }
+  return slots;
+}
+
+template <class Policy, class Indices>
+BELFRY_FN Status end_post(const SendQueue& queue, Indices& indices, std::uint64_t first, std::uint64_t end,
+                          std::uint64_t last, bool announce, port::Timeout timeout) {
+  const Status status = publish<Policy>(queue, indices, first, end, last, announce, timeout);
+  if constexpr (kLocks<Policy>) release_lock<sharing_scope(Policy::sharing)>(indices.state());
+  return status;
+}
+
+/// Sum of `value` over the mask's lanes below the caller's. The usual case, all the same, takes one vote.
+BELFRY_FN inline std::uint32_t sum_below(std::uint32_t mask, std::uint32_t value, std::uint32_t leader) {
+  const std::uint32_t below = mask & ((1u << port::lane_index()) - 1u);
+  const std::uint32_t first = port::shuffle(mask, value, leader);
+  if (port::ballot(mask, value == first) == mask) return first * port::count_lanes(below);
+  std::uint32_t sum = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const std::uint32_t lane = port::first_lane(left);
+    const std::uint32_t theirs = port::shuffle(mask, value, lane);
+    if ((below >> lane & 1u) != 0) sum += theirs;
+  }
+  return sum;
+}
+
+}  // namespace detail
+
+/// Posts one WQE.
+template <class Policy, class Indices, class Wqe>
+BELFRY_FN Operation post(const SendQueue& queue, Indices& indices, const Wqe& wqe, Announce announce,
+                         port::Timeout timeout) {
+  Operation op;
+  const std::uint32_t blocks = wire::wqe_blocks(wqe.segments());
+  const Slots slots = detail::begin_post<Policy>(queue, indices, blocks, timeout);
+  op.status = slots.status;
+  if (!op.ok()) return op;
+  const std::uint64_t end = slots.first + blocks;
+  const bool now = announce == Announce::now || ends_batch(queue, slots.first, end);
+  build(queue, slots.first, wqe, now);
+  op.index = slots.first;
+  op.status = detail::end_post<Policy>(queue, indices, slots.first, end, slots.first, now, timeout);
+  return op;
+}
+
+/// Posts one WQE for each lane of a warp, with one reservation, one doorbell and one completion for all.
+/// The lowest lane of the mask reserves and publishes; under Sharing::exclusive it is the one that owns the
+/// queue.
+template <class Policy, class Indices, class Wqe>
+BELFRY_FN Operation post_each(Warp warp, const SendQueue& queue, Indices& indices, const Wqe& wqe,
+                              Announce announce, port::Timeout timeout) {
+  const std::uint32_t leader = port::first_lane(warp.mask);
+  const std::uint32_t last_lane = port::last_lane(warp.mask);
+  const std::uint32_t blocks = wire::wqe_blocks(wqe.segments());
+  const std::uint32_t offset = detail::sum_below(warp.mask, blocks, leader);
+  const std::uint32_t last_offset = port::shuffle(warp.mask, offset, last_lane);
+  const std::uint32_t total = last_offset + port::shuffle(warp.mask, blocks, last_lane);
+  const bool leads = port::lane_index() == leader;
+
+  Slots slots;
+  if (leads) slots = detail::begin_post<Policy>(queue, indices, total, timeout);
+  Operation op;
+  op.status = port::shuffle(warp.mask, slots.status, leader);
+  if (!op.ok()) return op;
+  const std::uint64_t first = port::shuffle(warp.mask, slots.first, leader);
+  const bool now = announce == Announce::now || ends_batch(queue, first, first + total);
+  build(queue, first + offset, wqe, now && port::lane_index() == last_lane);
+  // The lanes' stores come before the doorbell of the one that rings for them.
+  if (port::kept(port::Step::warp_before_publication)) port::sync_warp(warp.mask);
+  if (leads)
+    op.status =
+        detail::end_post<Policy>(queue, indices, first, first + total, first + last_offset, now, timeout);
+  op.status = port::shuffle(warp.mask, op.status, leader);
+  op.index = first + offset;
+  return op;
+}
+
+}  // namespace belfry::device::gda

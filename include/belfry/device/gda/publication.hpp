@@ -1,0 +1,179 @@
+#pragma once
+/// \file
+/// How producers share a send queue: reserving slots, taking turns, announcing.
+///
+/// A producer reserves slots, writes its WQEs into them, and publishes: in the order of reservation, each in
+/// its turn, which begins when `published` has reached its first slot and ends when it stores its end there.
+/// Whoever rings in its turn has thereby seen the stores of all before it, so that one doorbell covers them.
+
+#include <cstdint>
+
+#include "belfry/device/gda/completion.hpp"
+#include "belfry/device/gda/indices.hpp"
+#include "belfry/device/gda/ring.hpp"
+
+namespace belfry::device::gda {
+
+/// Whether the NIC is told at once.
+enum class Announce : std::uint8_t {
+  now,
+  later,  ///< by a later WQE of the queue, or by flush(): a batch shares one doorbell and one completion
+};
+
+/// A batch ends at each quarter of the ring, whatever was asked for: a queue that is full of WQEs which
+/// nobody announced would wait for ever.
+BELFRY_FN inline bool ends_batch(const SendQueue& queue, std::uint64_t first, std::uint64_t end) {
+  const std::uint32_t quarter = queue.log_blocks > 2 ? queue.log_blocks - 2u : 0u;
+  return (first >> quarter) != (end >> quarter);
+}
+
+/// Slots of a send queue, or why there are none.
+struct Slots {
+  Status status = Status::done;
+  std::uint64_t first = 0;  ///< block
+};
+
+namespace detail {
+
+/// One turn of waiting for room: looks at the completion queue. \return whether to go on waiting
+template <class Policy, class Indices>
+BELFRY_FN bool wait_for_room(const SendQueue& queue, Indices& indices, port::Patience& patience,
+                             Slots& result) {
+  if (indices.fault() != 0) {
+    result.status = Status::completion_error;
+    return false;
+  }
+  if (!look<Policy>(queue, indices) && patience.is_over()) {
+    result.status = Status::queue_full;
+    return false;
+  }
+  return true;
+}
+
+BELFRY_FN inline bool has_room(const SendQueue& queue, std::uint64_t end, std::uint64_t consumer) {
+  return !port::kept(port::Step::check_space) || end - consumer <= (std::uint64_t{1} << queue.log_blocks);
+}
+
+}  // namespace detail
+
+/// Slots of a queue that is the caller's own. A slot is free once the WQE in it is known to be complete: the
+/// NIC does not read it any more (mutant: check_space).
+template <class Policy>
+BELFRY_FN Slots reserve(const SendQueue& queue, OwnedIndices& indices, std::uint32_t blocks,
+                        port::Timeout timeout) {
+  Slots slots;
+  slots.first = indices.producer();
+  if (detail::has_room(queue, slots.first + blocks, indices.consumer())) return slots;
+  port::Patience patience(timeout);
+  while (!detail::has_room(queue, slots.first + blocks, indices.consumer()))
+    if (!detail::wait_for_room<Policy>(queue, indices, patience, slots)) break;
+  return slots;
+}
+
+/// Slots of a shared queue. They are taken only once there is room for them: who gives up holds nothing, and
+/// so nobody waits for its turn.
+template <class Policy, port::Scope scope>
+BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, std::uint32_t blocks,
+                        port::Timeout timeout) {
+  Slots slots;
+  port::Patience patience(timeout);
+  std::uint64_t seen = port::load<scope>(&indices.state()->reserved);
+  for (;;) {
+    if (!detail::has_room(queue, seen + blocks, indices.consumer())) {
+      if (!detail::wait_for_room<Policy>(queue, indices, patience, slots)) return slots;
+      seen = port::load<scope>(&indices.state()->reserved);
+      continue;
+    }
+    const std::uint64_t before =
+        port::compare_exchange<scope>(&indices.state()->reserved, seen, seen + blocks);
+    if (before == seen) {
+      slots.first = seen;
+      return slots;
+    }
+    seen = before;
+  }
+}
+
+/// Publishes blocks [first, end) of the caller's own queue.
+/// \param last first block of the last WQE among them
+template <class Policy>
+BELFRY_FN Status publish(const SendQueue& queue, OwnedIndices& indices, std::uint64_t, std::uint64_t end,
+                         std::uint64_t last, bool announce, port::Timeout) {
+  if (announce) ring_in_order<Policy::ordering, Policy::doorbell_mode>(queue, end);
+  indices.publish(last, end, announce);
+  return Status::done;
+}
+
+namespace detail {
+
+/// Gives up a turn that never came. Nothing after it can be published, so the queue says so to all.
+template <port::Scope scope>
+BELFRY_FN Status abandon(SharedIndices<scope>& indices, std::uint64_t first) {
+  indices.latch(fault_word(Fault::Kind::abandoned, first, wire::Syndrome::none, 0));
+  return Status::timed_out;
+}
+
+template <port::Scope scope>
+BELFRY_FN Status take_turn(SharedIndices<scope>& indices, std::uint64_t first, port::Timeout timeout) {
+  if (!port::kept(port::Step::wait_turn)) return Status::done;
+  port::Patience patience(timeout);
+  while (port::poll<scope>(&indices.state()->published) != first) {
+    if (fault_kind(indices.fault()) == Fault::Kind::abandoned) return Status::completion_error;
+    if (patience.is_over()) return abandon(indices, first);
+  }
+  return Status::done;
+}
+
+}  // namespace detail
+
+/// Publishes blocks [first, end) of a shared queue in their turn.
+/// The other end is the next producer: it polls `published`, and its fence after makes our stores come before
+/// its doorbell (mutants: wait_turn, acquire_turn, release_turn). The end of a turn releases our doorbell
+/// too, so that doorbells reach the NIC in the order of the turns.
+template <class Policy, port::Scope scope>
+BELFRY_FN Status publish(const SendQueue& queue, SharedIndices<scope>& indices, std::uint64_t first,
+                         std::uint64_t end, std::uint64_t last, bool announce, port::Timeout timeout) {
+  QueueState* state = indices.state();
+  if constexpr (Policy::publication == Publication::handoff) {
+    const Status turn = detail::take_turn(indices, first, timeout);
+    if (turn != Status::done) return turn;
+    // An ordering that begins with a fence of GPU scope or more acquires the turn with it.
+    const bool fences = announce && begins_with_fence(Policy::ordering, Policy::doorbell_mode);
+    if (!fences && port::kept(port::Step::acquire_turn)) port::fence<scope>();
+  }
+  port::store<scope>(&state->goal, last + 1);
+  if (announce) {
+    port::store<scope>(&state->signaled_goal, last + 1);
+    ring_in_order<Policy::ordering, Policy::doorbell_mode>(queue, end);
+  }
+  if (port::kept(port::Step::release_turn)) {
+    port::store_release<scope>(&state->published, end);
+  } else {
+    port::store<scope>(&state->published, end);
+  }
+  return Status::done;
+}
+
+/// The doorbell lock of Publication::lock: one producer at a time from reservation to doorbell.
+template <port::Scope scope>
+BELFRY_FN Status take_lock(QueueState* state, port::Timeout timeout) {
+  port::Patience patience(timeout);
+  while (port::exchange<scope>(&state->lock, 1u) != 0) {
+    do {
+      if (patience.is_over()) return Status::queue_full;
+    } while (port::poll<scope>(&state->lock) != 0);
+  }
+  if (port::kept(port::Step::lock_acquire)) port::fence<scope>();
+  return Status::done;
+}
+
+template <port::Scope scope>
+BELFRY_FN void release_lock(QueueState* state) {
+  if (port::kept(port::Step::lock_release)) {
+    port::store_release<scope>(&state->lock, 0u);
+  } else {
+    port::store<scope>(&state->lock, 0u);
+  }
+}
+
+}  // namespace belfry::device::gda

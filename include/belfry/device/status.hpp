@@ -1,0 +1,73 @@
+#pragma once
+/// \file
+/// What a call on the data path answers.
+
+#include <cstdint>
+
+#include "belfry/port/function.hpp"
+#include "belfry/wire/cqe.hpp"
+
+namespace belfry::device {
+
+enum class Status : std::uint8_t {
+  done,
+  timed_out,         ///< the deadline passed; the operation may complete later
+  queue_full,        ///< no room came free before the deadline; nothing was posted
+  completion_error,  ///< the queue failed: see Fault
+  bad_argument,      ///< a window, offset, length or peer that does not exist; nothing was posted
+};
+
+/// \return a short text, for hosts that print
+BELFRY_FN constexpr const char* status_name(Status status) {
+  switch (status) {
+    case Status::done:
+      return "done";
+    case Status::timed_out:
+      return "timed out";
+    case Status::queue_full:
+      return "queue full";
+    case Status::completion_error:
+      return "completion error";
+    case Status::bad_argument:
+      return "bad argument";
+  }
+  return "unknown status";
+}
+
+/// Why a queue failed. The root cause is that of the first WQE which failed; WQEs after it are flushed.
+struct Fault {
+  enum class Kind : std::uint8_t {
+    none,
+    root,       ///< index, syndrome and vendor are those of the WQE that failed first
+    unknown,    ///< only flushes were seen: the cause was overwritten in a collapsed CQ. index: the first in
+                ///< doubt
+    abandoned,  ///< not the NIC's: a thread gave up its turn to publish at `index`, so nothing after it can
+                ///< be posted
+  };
+  std::uint64_t index = 0;  ///< first block of the WQE, 64-bit
+  std::uint32_t qpn = 0;
+  Kind kind = Kind::none;
+  wire::Syndrome syndrome = wire::Syndrome::none;
+  std::uint8_t vendor = 0;
+};
+
+/// The end of an operation or of a wait.
+struct Outcome {
+  Status status = Status::done;
+  /// Of the operation that was waited for: flushed (0x05) where an earlier one is the root.
+  wire::Syndrome syndrome = wire::Syndrome::none;
+  Fault fault;
+
+  BELFRY_FN constexpr bool ok() const { return status == Status::done; }
+};
+
+/// An operation that was posted, or why it was not. Whoever has it may wait for it.
+struct Operation {
+  Status status = Status::done;
+  bool reads = false;       ///< its completion stands for data that the NIC wrote here
+  std::uint64_t index = 0;  ///< first block of its last WQE, 64-bit
+
+  BELFRY_FN constexpr bool ok() const { return status == Status::done; }
+};
+
+}  // namespace belfry::device
