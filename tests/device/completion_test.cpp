@@ -1,0 +1,229 @@
+/// \file
+/// Completions, full queues, faults and deadlines, with the test as the NIC.
+
+#include "device/fake_queue.hpp"
+
+namespace belfry::device::test {
+namespace {
+
+template <class Policy>
+class GdaQueue : public ::testing::Test {
+ protected:
+  static Operation post(Channel<Policy>& channel, Announce announce = Announce::now) {
+    return channel.put_value(Thread{}, {0, 0}, std::uint64_t{1}, announce, kShort);
+  }
+};
+TYPED_TEST_SUITE(GdaQueue, AllPolicies);
+
+// Field case 1. Fault: a 16-bit counter compared with a 64-bit index as it is, so that waits hang or end
+// early.
+TYPED_TEST(GdaQueue, CountersAreWidenedAcross16And32Bits) {
+  for (const std::uint64_t start : {std::uint64_t{0}, std::uint64_t{65530}, (std::uint64_t{1} << 32) - 6}) {
+    FakeQueue q = make_queue<TypeParam>(4, start);
+    Channel<TypeParam> channel(q.view, 1);
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      const Operation op = this->post(channel);
+      ASSERT_TRUE(op.ok());
+      ASSERT_EQ(op.index, start + i);
+      EXPECT_EQ(channel.test(op).status, Status::timed_out);
+      q.complete(start + i);
+      ASSERT_TRUE(channel.wait(Thread{}, op, kShort).ok()) << start << " + " << i;
+      EXPECT_EQ(channel.indices().consumer(), start + i + 1);
+    }
+  }
+}
+
+// Field case 1. Fault: a wait for what is known to be complete that reads a CQE which may be another's by
+// now.
+TYPED_TEST(GdaQueue, WhatIsConsumedNeedsNoCqe) {
+  FakeQueue q = make_queue<TypeParam>();
+  Channel<TypeParam> channel(q.view, 1);
+  const Operation first = this->post(channel);
+  const Operation second = this->post(channel);
+  q.complete(0);
+  q.complete(1);
+  ASSERT_TRUE(channel.wait(Thread{}, second, kShort).ok());
+  q.queues[1].completions = nullptr;
+  ASSERT_TRUE(channel.wait(Thread{}, first, port::Timeout{0}).ok());
+}
+
+// Field case 10. Fault: a post into a full queue that overwrites what the NIC has not read.
+TYPED_TEST(GdaQueue, AFullQueueSaysSoAndResumes) {
+  FakeQueue q = make_queue<TypeParam>(4);
+  Channel<TypeParam> channel(q.view, 1);
+  for (int i = 0; i < 16; ++i) ASSERT_TRUE(this->post(channel).ok());
+  std::vector<unsigned char> before(q.block(0), q.block(0) + 64);
+  const Operation refused = this->post(channel);
+  EXPECT_EQ(refused.status, Status::queue_full);
+  EXPECT_EQ(channel.wait(Thread{}, refused, kShort).status, Status::queue_full);
+  EXPECT_EQ(std::memcmp(before.data(), q.block(0), 64), 0);
+  EXPECT_EQ(wire::doorbell_index(q.doorbell), 16u);
+  q.complete(2);
+  for (std::uint64_t i = 16; i < 19; ++i) ASSERT_EQ(this->post(channel).index, i);
+  EXPECT_EQ(this->post(channel).status, Status::queue_full);
+}
+
+// Field case 9. Fault: a WQE of several blocks that runs over the ring's end into slots not yet retired.
+TYPED_TEST(GdaQueue, AWqeOfSeveralBlocksWrapsOnlyIntoRetiredSlots) {
+  using Inline = Inlined<TypeParam>;
+  FakeQueue q = make_queue<TypeParam>(4);
+  for (std::size_t i = 0; i < 100; ++i) q.memory[i] = static_cast<std::byte>(i + 1);
+  Channel<Inline> channel(q.view, 1);
+  const auto post = [&] { return channel.put(Thread{}, {0, 0}, {0, 0}, 80, Announce::now, kShort); };
+  const auto post_value = [&] { return channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, kShort); };
+  for (int i = 0; i < 15; ++i) ASSERT_TRUE(post_value().ok());
+  EXPECT_EQ(post().status, Status::queue_full) << "one block is free, it takes two";
+  q.complete(0);
+  const Operation op = post();
+  ASSERT_TRUE(op.ok());
+  ASSERT_EQ(op.index, 15u);
+  EXPECT_EQ(q.control(15).segments(), 8u);
+  EXPECT_EQ(q.block(16)[0], 64 - 36 + 1) << "its second block is the ring's first";
+  EXPECT_EQ(q.control(1).opcode(), wire::WqeOpcode::rdma_write) << "not retired, not touched";
+  EXPECT_EQ(wire::doorbell_index(q.doorbell), 17u);
+}
+
+// Field case 3. Fault: an error that a device thread cannot see, that is taken for a completion, or that
+// hangs.
+TYPED_TEST(GdaQueue, AnErrorEndsEveryWaitWithItsCause) {
+  FakeQueue q = make_queue<TypeParam>();
+  Channel<TypeParam> channel(q.view, 1);
+  std::vector<Operation> ops;
+  for (int i = 0; i < 5; ++i) ops.push_back(this->post(channel));
+  q.complete(0);
+  q.complete(1);
+  q.fail(2, wire::Syndrome::transport_retry_exceeded, 0x83);
+  // Somebody looks before the flushes come.
+  ASSERT_EQ(channel.wait(Thread{}, ops[2], kShort).status, Status::completion_error);
+  q.fail(3, wire::Syndrome::flushed, 0xf9);
+  q.fail(4, wire::Syndrome::flushed, 0xf9);
+  for (int i = 0; i < 5; ++i) {
+    SCOPED_TRACE(i);
+    const Outcome o = channel.wait(Thread{}, ops[static_cast<std::size_t>(i)], kShort);
+    if (i < 2) {
+      EXPECT_TRUE(o.ok());
+      continue;
+    }
+    EXPECT_EQ(o.status, Status::completion_error);
+    EXPECT_EQ(o.syndrome, i == 2 ? wire::Syndrome::transport_retry_exceeded : wire::Syndrome::flushed);
+    EXPECT_EQ(o.fault.kind, Fault::Kind::root);
+    EXPECT_EQ(o.fault.index, 2u);
+    EXPECT_EQ(o.fault.qpn, FakeQueue::kQpn);
+    EXPECT_EQ(o.fault.syndrome, wire::Syndrome::transport_retry_exceeded);
+    EXPECT_EQ(o.fault.vendor, 0x83);
+  }
+  EXPECT_EQ(channel.flush(Thread{}, kShort).status, Status::completion_error);
+  EXPECT_EQ(fault_kind(q.state.fault), Fault::Kind::root) << "in memory, for others";
+}
+
+// Fault: a cause that is made up because only the flush behind it was seen; in a ring nothing is overwritten.
+TYPED_TEST(GdaQueue, APollerThatComesLateSaysWhatItKnows) {
+  FakeQueue q = make_queue<TypeParam>();
+  Channel<TypeParam> channel(q.view, 1);
+  std::vector<Operation> ops;
+  for (int i = 0; i < 4; ++i) ops.push_back(this->post(channel));
+  q.complete(0);
+  q.fail(1, wire::Syndrome::remote_access, 0x88);
+  q.fail(2, wire::Syndrome::flushed, 0xf9);
+  q.fail(3, wire::Syndrome::flushed, 0xf9);
+  const Outcome o = channel.wait(Thread{}, ops[3], kShort);
+  EXPECT_EQ(o.status, Status::completion_error);
+  EXPECT_EQ(o.syndrome, wire::Syndrome::flushed);
+  if (TypeParam::completion_layout == CompletionLayout::ring) {
+    EXPECT_EQ(o.fault.kind, Fault::Kind::root);
+    EXPECT_EQ(o.fault.index, 1u);
+    EXPECT_TRUE(channel.wait(Thread{}, ops[0], kShort).ok());
+  } else {
+    EXPECT_EQ(o.fault.kind, Fault::Kind::unknown);
+    EXPECT_EQ(channel.wait(Thread{}, ops[0], kShort).status, Status::completion_error)
+        << "in doubt is not done";
+  }
+}
+
+// Fault: a full queue that waits out its deadline although the queue is dead.
+TYPED_TEST(GdaQueue, AFailedQueueRefusesWhenItIsFull) {
+  FakeQueue q = make_queue<TypeParam>(2);
+  Channel<TypeParam> channel(q.view, 1);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(this->post(channel).ok());
+  q.fail(0, wire::Syndrome::remote_access, 0x88);
+  EXPECT_EQ(channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, port::Timeout::seconds(100)).status,
+            Status::completion_error);
+}
+
+// Fault: a wait without an end where the NIC is silent.
+TYPED_TEST(GdaQueue, EveryWaitEnds) {
+  FakeQueue q = make_queue<TypeParam>();
+  Channel<TypeParam> channel(q.view, 1);
+  const Operation op = this->post(channel);
+  EXPECT_EQ(channel.wait(Thread{}, op, kShort).status, Status::timed_out);
+  EXPECT_EQ(channel.flush(Thread{}, kShort).status, Status::timed_out);
+  std::uint64_t word = 0;
+  EXPECT_EQ(wait_signal(&word, Compare::equal, 1, kShort), Status::timed_out);
+}
+
+// Fault: batches that nobody ends: no doorbell, no completion, and a flush that waits for neither.
+TYPED_TEST(GdaQueue, FlushAnnouncesWhatWasLeftForLater) {
+  FakeQueue q = make_queue<TypeParam>();
+  Channel<TypeParam> channel(q.view, 1);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(this->post(channel, Announce::later).ok());
+  EXPECT_EQ(q.doorbell, 0u);
+  for (std::uint64_t i = 0; i < 3; ++i) EXPECT_FALSE(q.control(i).signalled());
+  EXPECT_EQ(channel.flush(Thread{}, kShort).status, Status::timed_out);
+  EXPECT_EQ(q.control(3).opcode(), wire::WqeOpcode::nop);
+  EXPECT_TRUE(q.control(3).signalled());
+  EXPECT_EQ(wire::doorbell_index(q.doorbell), 4u);
+  q.complete(3);
+  EXPECT_TRUE(channel.flush(Thread{}, kShort).ok());
+  EXPECT_EQ(wire::doorbell_index(q.doorbell), 4u) << "nothing is left, so nothing is posted";
+}
+
+// Fault: a queue full of WQEs that were all left for later, which nobody will ever announce.
+TYPED_TEST(GdaQueue, ABatchEndsAtEachQuarterOfTheRing) {
+  FakeQueue q = make_queue<TypeParam>(4);
+  Channel<TypeParam> channel(q.view, 1);
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    ASSERT_TRUE(this->post(channel, Announce::later).ok());
+    EXPECT_EQ(q.control(i).signalled(), i % 4 == 3) << i;
+    EXPECT_EQ(wire::doorbell_index(q.doorbell), (i + 1) / 4 * 4);
+  }
+  EXPECT_EQ(this->post(channel, Announce::later).status, Status::queue_full);
+  q.complete(3);
+  EXPECT_TRUE(this->post(channel, Announce::later).ok());
+}
+
+// Fault: an owner's indices that are lost when the next one comes.
+TYPED_TEST(GdaQueue, TheNextChannelGoesOnWhereTheLastOneEnded) {
+  FakeQueue q = make_queue<TypeParam>();
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    Channel<TypeParam> channel(q.view, 1);
+    const Operation op = this->post(channel);
+    ASSERT_EQ(op.index, i);
+    q.complete(i);
+    ASSERT_TRUE(channel.wait(Thread{}, op, kShort).ok());
+  }
+  EXPECT_EQ(q.state.published, 40u);
+  EXPECT_EQ(q.state.consumer, 40u);
+}
+
+// Fault: a producer that gives up its turn, and leaves all behind it waiting for ever.
+TEST(GdaTurns, AnAbandonedTurnFailsTheQueue) {
+  FakeQueue q = make_queue<SharedRing>();
+  q.state.reserved = 1;  // somebody has slot 0 and never publishes it
+  Channel<SharedRing> channel(q.view, 1);
+  EXPECT_EQ(channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, kShort).status, Status::timed_out);
+  EXPECT_EQ(channel.fault().kind, Fault::Kind::abandoned);
+  EXPECT_EQ(channel.fault().index, 1u);
+  const Operation next = channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, port::Timeout::seconds(100));
+  EXPECT_EQ(next.status, Status::completion_error);
+  EXPECT_EQ(channel.flush(Thread{}, port::Timeout::seconds(100)).ok(), true) << "nothing was published";
+}
+
+TEST(GdaTurns, TheDoorbellLockIsNotWaitedForWithoutEnd) {
+  FakeQueue q = make_queue<Locked>();
+  q.state.lock = 1;
+  Channel<Locked> channel(q.view, 1);
+  EXPECT_EQ(channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, kShort).status, Status::queue_full);
+}
+
+}  // namespace
+}  // namespace belfry::device::test
