@@ -69,6 +69,7 @@ function(belfry_report)
   message(STATUS "belfry ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, sanitizers ${sanitizers}, "
     "tests ${BELFRY_TESTS}, fuzzers ${BELFRY_FUZZ}")
   message(STATUS "  rdma-core     libibverbs ${ibverbs_VERSION}, libmlx5 ${mlx5_VERSION}")
+  message(STATUS "  Boost.Context ${boost_context_VERSION}")
   message(STATUS "  nvcc          ${BELFRY_CUDA_REPORT}")
   message(STATUS "  MPI headers   ${BELFRY_MPI_REPORT}")
   message(STATUS "  NCCL headers  ${BELFRY_NCCL_REPORT}")
