@@ -54,7 +54,7 @@ class Fiber {
     Fiber* to;
   };
 
-  void switch_from(Fiber& from, ExceptionState& state, [[maybe_unused]] bool ends) {
+  BELFRY_LANES_NO_TSAN void switch_from(Fiber& from, ExceptionState& state, [[maybe_unused]] bool ends) {
     from.exceptions_ = state;
     state = exceptions_;
     Switch both{&from, this};
@@ -67,7 +67,8 @@ class Fiber {
   }
 
   /// The first thing on the new stack. \param here whose stack that is
-  static void arrive([[maybe_unused]] Fiber& here, boost::context::detail::transfer_t transfer) {
+  BELFRY_LANES_NO_TSAN static void arrive([[maybe_unused]] Fiber& here,
+                                          boost::context::detail::transfer_t transfer) {
     Fiber& left = *static_cast<Switch*>(transfer.data)->from;
     left.context_ = transfer.fctx;
 #if defined(BELFRY_LANES_ASAN)
@@ -76,7 +77,7 @@ class Fiber {
 #endif
   }
 
-  static void begin(boost::context::detail::transfer_t transfer);
+  BELFRY_LANES_NO_TSAN static void begin(boost::context::detail::transfer_t transfer);
 
   boost::context::detail::fcontext_t context_ = nullptr;
   ExceptionState exceptions_;

@@ -86,7 +86,6 @@ void Warp::run(std::uint32_t block) {
       const RunnerSection section;
       *current_ = &lanes_[0];
       lanes_[0].fiber_.resume(thread_, *exceptions_);
-      *current_ = nullptr;
     }
     tsan_acquire(this);
   }
@@ -132,16 +131,27 @@ void Warp::enter(void* argument) {
 }
 
 void Warp::exit(Lane& lane) {
-  const RunnerSection section;
+  Fiber* next = nullptr;
+  {
+    const RunnerSection section;
+    next = &retire(lane);
+  }
+  next->resume_last(lane.fiber_, *exceptions_);
+}
+
+Fiber& Warp::retire(const Lane& lane) {
   live_ &= ~lane.bit();
   ready_ &= ~lane.bit();
   progress_ = true;
-  if (live_ == 0) thread_.resume_last(lane.fiber_, *exceptions_);
+  if (live_ == 0) {
+    *current_ = nullptr;
+    return thread_;
+  }
   check_exit(lane);
   if (ready_ == 0) wait_until_ready();
   Lane& next = lanes_[next_ready(lane.lane)];
   *current_ = &next;
-  next.fiber_.resume_last(lane.fiber_, *exceptions_);
+  return next.fiber_;
 }
 
 void Warp::switch_lanes(Lane& from, Lane& to) {

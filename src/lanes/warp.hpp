@@ -68,6 +68,8 @@ class Warp {
   void prepare(std::uint32_t block);
   static void enter(void* lane);
   [[noreturn]] void exit(Lane& lane);
+  /// \return what goes on after a lane that has ended
+  Fiber& retire(const Lane& lane);
 
   // Taking turns (warp.cpp).
   void yield(Lane& lane);
