@@ -99,15 +99,17 @@ void Warp::complete(Meeting& meeting) {
   open_meetings_ &= ~(1u << static_cast<std::uint32_t>(&meeting - meetings_.data()));
 }
 
-void Warp::sync_block(Lane& lane) {
+bool Warp::sync_block(Lane& lane, bool vote) {
   if (launch_.stopped()) {
     heed_stop(lane, Call::sync_block);
-    return;
+    return false;
   }
   tsan_release(&barrier_);
   in_sync_block_ |= lane.bit();
+  block_vote_ |= vote;
   wait(lane, Call::sync_block);
   tsan_acquire(&barrier_);
+  return lane.result_ != 0;
 }
 
 void Warp::check_exit(const Lane& lane) {
@@ -157,9 +159,9 @@ std::uint64_t Lane::shuffle(std::uint32_t mask, std::uint64_t value, std::uint32
   return warp_->meet(*this, Call::shuffle, mask, value, source);
 }
 
-void Lane::sync_block() {
+bool Lane::sync_block(bool vote) {
   const RunnerSection section;
-  warp_->sync_block(*this);
+  return warp_->sync_block(*this, vote);
 }
 
 }  // namespace belfry::lanes

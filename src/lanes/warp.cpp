@@ -98,6 +98,7 @@ void Warp::prepare(std::uint32_t block) {
   block_ = block;
   all_ = live_ = ready_ = left >= port::kWarpSize ? port::kFullWarp : (1u << left) - 1u;
   in_sync_block_ = open_meetings_ = 0;
+  block_vote_ = false;
   progress_ = released_ = false;
   for (std::uint32_t i = 0; i < port::kWarpSize && i < left; ++i) {
     Lane& lane = lanes_[i];
@@ -203,7 +204,7 @@ void Warp::wait_until_ready() {
     release_all();
     return;
   }
-  const std::uint32_t phase = barrier_.arrive();
+  const std::uint32_t phase = barrier_.arrive(block_vote_);
   while (!barrier_.passed(phase)) {
     if (launch_.stopped()) {
       release_all();
@@ -211,6 +212,10 @@ void Warp::wait_until_ready() {
     }
     rest();
   }
+  // Each lane keeps the answer: by the time it runs, others may have voted for the next one.
+  for (std::uint32_t left = in_sync_block_; left != 0; left &= left - 1)
+    lanes_[port::first_lane(left)].result_ = barrier_.any(phase) ? 1 : 0;
+  block_vote_ = false;
   ready_ = in_sync_block_;
   in_sync_block_ = 0;
 }

@@ -29,7 +29,7 @@ class Lane final : public port::CpuLane {
   void sync_warp(std::uint32_t mask) override;
   std::uint32_t ballot(std::uint32_t mask, bool vote) override;
   std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source) override;
-  void sync_block() override;
+  bool sync_block(bool vote) override;
 
  private:
   friend class Warp;
@@ -90,7 +90,7 @@ class Warp {
   void check_mask(const Lane& lane, Call call, std::uint32_t mask, std::uint32_t source) const;
   Meeting& find_meeting(const Lane& lane, Call call, std::uint32_t mask);
   void complete(Meeting& meeting);
-  void sync_block(Lane& lane);
+  bool sync_block(Lane& lane, bool vote);
   void check_exit(const Lane& lane);
   /// All lanes wait, and not all of them for the rest of the block.
   void fail_stuck();
@@ -105,6 +105,7 @@ class Warp {
   std::uint32_t live_ = 0;           ///< of them, those that have not exited
   std::uint32_t ready_ = 0;          ///< of them, those that can run
   std::uint32_t in_sync_block_ = 0;  ///< of them, those that wait for the block
+  bool block_vote_ = false;          ///< whether any of those voted true
   std::uint32_t open_meetings_ = 0;  ///< which of meetings_ are in use
   std::uint32_t idle_rounds_ = 0;
   const std::uint32_t rounds_a_rest_;  ///< idle rounds between two calls of sched_yield

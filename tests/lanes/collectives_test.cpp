@@ -137,6 +137,19 @@ TEST(SyncBlock, OrdersPlainStoresOfAllWarps) {
   EXPECT_EQ(wrong, 0u);
 }
 
+// Fault: a vote that is lost between warps, or that the next barrier still sees.
+TEST(SyncBlock, TellsWhetherAnyThreadVoted) {
+  std::uint32_t wrong = 0;
+  launch({2, 70}, {}, [&wrong] {
+    for (std::uint32_t round = 0; round < 300; ++round) {
+      const bool expected = round % 3 != 0;
+      const bool any = port::sync_block_any(expected && port::thread_index() == round % 70);
+      if (any != expected) port::fetch_add<port::Scope::gpu>(&wrong, 1u);
+    }
+  });
+  EXPECT_EQ(wrong, 0u);
+}
+
 // Fault: a block waits in sync_block for threads that have returned, which on a GPU count as arrived.
 TEST(SyncBlock, GoesOnWithoutThreadsThatHaveReturned) {
   std::uint32_t arrived = 0;
