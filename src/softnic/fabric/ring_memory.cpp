@@ -9,13 +9,10 @@
 #include <cerrno>
 #include <new>
 
+#include "softnic/page_bytes.hpp"
+
 namespace belfry::softnic {
 namespace {
-
-std::size_t page_bytes() {
-  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 std::size_t file_bytes(std::uint32_t ring) { return page_bytes() + ring; }
 

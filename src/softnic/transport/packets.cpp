@@ -6,6 +6,7 @@
 
 #include "softnic/transport/codec.hpp"
 #include "softnic/transport/requester.hpp"
+#include "softnic/transport/send_packet.hpp"
 
 namespace belfry::softnic {
 
@@ -171,22 +172,6 @@ RequestPacket next_packet(const NicCore& core, const QueuePair& qp, const Starte
   return p;
 }
 
-/// \return false where the fabric has no room
-bool put_out(NicCore& core, QueuePair& qp, const RequestPacket& p, FramePart* parts) {
-  static constexpr unsigned char kZeros[4] = {};
-  const EncodedHeader header = encode_request(p, qp.context.destination_qpn);
-  touch(parts + 1, p.part_count);
-  parts[0] = {header.bytes, header.size};
-  std::uint32_t count = 1 + p.part_count;
-  if (header.pad != 0) parts[count++] = {kZeros, header.pad};
-  FrameHeader frame = qp.frame;
-  frame.bytes = header.size + p.bytes + header.pad;
-  // An unreachable peer is a loss like any other: the timer finds out.
-  if (core.fabric->send(qp.context.destination_qpn, frame, {parts, count}) == SendOutcome::full) return false;
-  ++core.counters.frames_sent;
-  return true;
-}
-
 /// Fetches the WQE of an outstanding operation again. An application may have changed its bytes meanwhile:
 /// rights and lengths are judged by what the WQE says now, so what was started must be what it still says.
 wire::Syndrome fetch_again(NicCore& core, QueuePair& qp, const StartedWqe& s, SpanList& spans,
@@ -215,7 +200,9 @@ bool emit(NicCore& core, QueuePair& qp, std::size_t& done) {
   while (q.emit_packets < packets) {
     const RequestPacket p = next_packet(core, qp, s, spans, parts);
     if (!s.response_needed && wire::psn_distance(q.unacked_psn, p.psn) >= kPacketWindow) return false;
-    if (done >= kTurnBudget || !put_out(core, qp, p, parts)) return false;
+    if (done >= kTurnBudget) return false;
+    const EncodedHeader header = encode_request(p, qp.context.destination_qpn);
+    if (!send_packet(core, qp, header, parts, p.part_count, p.bytes)) return false;
     ++done;
     ++q.emit_packets;
     const std::uint32_t end = s.response_needed ? add_psn(s.first_psn, s.psn_count) : add_psn(p.psn, 1);

@@ -6,6 +6,7 @@
 #include "softnic/transport/codec.hpp"
 #include "softnic/transport/requester.hpp"
 #include "softnic/transport/responder.hpp"
+#include "softnic/transport/send_packet.hpp"
 
 namespace belfry::softnic {
 
@@ -153,18 +154,6 @@ bool from_peer(const NicCore& core, const QueuePair& qp, const FrameHeader& head
                                            [&](const GidEntry& e) { return e.gid == header.dgid; });
 }
 
-bool send_frame(NicCore& core, QueuePair& qp, const EncodedHeader& header, const unsigned char* data,
-                std::uint32_t bytes) {
-  static constexpr unsigned char kZeros[4] = {};
-  FramePart parts[3] = {{header.bytes, header.size}, {data, bytes}, {kZeros, header.pad}};
-  touch(parts + 1, 1);
-  FrameHeader frame = qp.frame;
-  frame.bytes = header.size + bytes + header.pad;
-  if (core.fabric->send(qp.context.destination_qpn, frame, parts) == SendOutcome::full) return false;
-  ++core.counters.frames_sent;
-  return true;
-}
-
 /// \return false where the fabric is full
 bool send_read_response(NicCore& core, QueuePair& qp, OwedResponse& o, std::uint32_t& budget) {
   unsigned char* memory = nullptr;
@@ -186,7 +175,8 @@ bool send_read_response(NicCore& core, QueuePair& qp, OwedResponse& o, std::uint
     const EncodedHeader header =
         encode_read_response(qp.context.destination_qpn, (o.psn + o.psns_sent) & wire::kPsnMask, position,
                              qp.responder.message_count, bytes);
-    if (!send_frame(core, qp, header, memory + offset, bytes)) return false;
+    FramePart parts[3] = {{}, {memory + offset, bytes}, {}};
+    if (!send_packet(core, qp, header, parts, 1, bytes)) return false;
     ++o.psns_sent;
     --budget;
   }
@@ -208,7 +198,8 @@ bool send_first_owed(NicCore& core, QueuePair& qp, std::uint32_t& budget) {
   const EncodedHeader header = o.kind == OwedResponse::Kind::atomic
                                    ? encode_atomic_response(to, o.psn, qp.responder.message_count, o.original)
                                    : encode_acknowledge(to, o.psn, o.aeth, qp.responder.message_count);
-  if (!send_frame(core, qp, header, nullptr, 0)) return false;
+  FramePart parts[2];
+  if (!send_packet(core, qp, header, parts, 0, 0)) return false;
   --budget;
   qp.responder.owed.pop_front();
   return true;

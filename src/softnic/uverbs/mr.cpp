@@ -3,6 +3,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 
+#include "softnic/page_bytes.hpp"
 #include "softnic/uverbs/commands.hpp"
 #include "softnic/uverbs/objects.hpp"
 
@@ -30,9 +31,7 @@ int check_access(std::uint32_t access) {
 }
 
 /// The offset within a page must be the same in memory and in the addresses that requests use.
-bool same_page_offset(std::uint64_t start, std::uint64_t iova) {
-  return (start ^ iova) % UarPages::page_bytes() == 0;
-}
+bool same_page_offset(std::uint64_t start, std::uint64_t iova) { return (start ^ iova) % page_bytes() == 0; }
 
 /// Makes a key for what `mr` describes, of memory that has been checked.
 int make_key(FileState& file, MrObject& mr) {

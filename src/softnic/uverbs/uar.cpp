@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 
+#include "softnic/page_bytes.hpp"
 #include "softnic/uverbs/ioctl_call.hpp"
 #include "softnic/uverbs/objects.hpp"
 
@@ -31,7 +32,7 @@ int alloc_uar(FileState& file, IoctlCall& call) {
   UarObject& object = *owned;
   file.objects.insert(std::move(owned));
 
-  const auto length = static_cast<std::uint32_t>(UarPages::page_bytes());
+  const auto length = static_cast<std::uint32_t>(page_bytes());
   int error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, uar->page.offset);
   if (error == 0) error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, length);
   if (error == 0) error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->uar);

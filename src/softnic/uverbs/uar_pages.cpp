@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "softnic/page_bytes.hpp"
+
 namespace belfry::softnic {
 namespace {
 constexpr std::uint64_t kPagesAtFirst = 4096;
@@ -16,11 +18,6 @@ constexpr std::uint64_t kMaxPages = 1u << 20;
 UarPages::~UarPages() {
   // Directly: close() may be interposed by our own preload library, which would look for this file.
   if (descriptor_ >= 0) ::syscall(SYS_close, descriptor_);
-}
-
-std::size_t UarPages::page_bytes() {
-  static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return bytes;
 }
 
 int UarPages::open() {

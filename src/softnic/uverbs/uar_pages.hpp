@@ -30,7 +30,6 @@ class UarPages {
   /// \return 0, or the errno of the system: EMFILE, ENOMEM
   int open();
   int descriptor() const { return descriptor_; }
-  static std::size_t page_bytes();
 
   /// A page at the lowest free offset. \return ENOMEM: no memory, ENOSPC: none free
   Result<Page> allocate();

@@ -14,13 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "softnic/page_bytes.hpp"
+
 namespace belfry::softnic {
 namespace {
-
-std::uint64_t page_bytes() {
-  static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 /// Lets the kernel do the access, so that a bad address is an error code. System calls are made
 /// directly: the C functions of these names may be interposed by our own preload library.
