@@ -10,6 +10,12 @@ std::atomic_ref<std::uint64_t> register_at(Uar& uar, std::uint32_t offset) {
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(uar.page + offset));
 }
 
+/// Clears a register that still holds `value`. By value: a failed exchange writes what it found into its
+/// argument, and a doorbell that was rung just then must not count as seen.
+bool take_away(Uar& uar, std::uint32_t offset, std::uint64_t value) {
+  return register_at(uar, offset).compare_exchange_strong(value, 0);
+}
+
 std::uint32_t half_offset(unsigned half) {
   return wire::kUarFirstRegister + half * wire::kUarRegisterHalfBytes;
 }
@@ -87,8 +93,7 @@ std::size_t scan_send_registers(NicCore& core, Uar& uar) {
   for (unsigned half = 0; half < kDoorbellHalves; ++half) {
     // A value that announced nothing (a forked child rang the page that it shares with us) is taken away
     // again: its owner may ring the very same one later, and that must be a change.
-    if (news == 0 && values[half] != uar.seen_send[half] &&
-        register_at(uar, half_offset(half)).compare_exchange_strong(values[half], 0))
+    if (news == 0 && values[half] != uar.seen_send[half] && take_away(uar, half_offset(half), values[half]))
       values[half] = 0;
     uar.seen_send[half] = values[half];
   }
@@ -96,12 +101,11 @@ std::size_t scan_send_registers(NicCore& core, Uar& uar) {
 }
 
 std::size_t scan_arm_register(Uar& uar) {
-  auto at = register_at(uar, wire::kUarCqDoorbell);
-  std::uint64_t value = at.load(std::memory_order_acquire);
+  std::uint64_t value = register_at(uar, wire::kUarCqDoorbell).load(std::memory_order_acquire);
   if (value == uar.seen_arm) return 0;
   bool armed = false;
   for (CompletionQueue* cq : uar.cqs) armed = cq->check_arm() || armed;
-  if (!armed && at.compare_exchange_strong(value, 0)) value = 0;  // as with doorbells
+  if (!armed && take_away(uar, wire::kUarCqDoorbell, value)) value = 0;  // as with doorbells
   uar.seen_arm = value;
   return 1;
 }
