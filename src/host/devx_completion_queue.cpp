@@ -24,7 +24,7 @@ std::uint32_t event_queue(ibv_context* context) {
 
 }  // namespace
 
-DevxCompletionQueue::DevxCompletionQueue(ibv_context* context, QueueMemory& memory, const Uar& uar,
+DevxCompletionQueue::DevxCompletionQueue(ibv_context* context, QueueMemory& memory, std::uint32_t uar_page,
                                          const Options& options) {
   const std::size_t ring_bytes = std::size_t{options.entries} * wire::kCqeBytes;
   const RingLayout layout = lay_out_ring(ring_bytes);
@@ -48,7 +48,7 @@ DevxCompletionQueue::DevxCompletionQueue(ibv_context* context, QueueMemory& memo
   Cq::cc::set(cq, collapsed ? 1 : 0);
   Cq::oi::set(cq, options.ignore_overrun ? 1 : 0);
   Cq::log_cq_size::set(cq, static_cast<unsigned>(std::countr_zero(options.entries)));
-  Cq::uar_page::set(cq, uar.page_id());
+  Cq::uar_page::set(cq, uar_page);
   Cq::c_eqn::set(cq, event_queue(context));
   object_ = DevxObject(context, VerbsCall::devx_create_cq, in, out,
                        std::to_string(options.entries) + " entries" + (collapsed ? ", collapsed" : ""));

@@ -19,7 +19,8 @@ class DevxCompletionQueue {
 
   DevxCompletionQueue() = default;
   /// Throws Error.
-  DevxCompletionQueue(ibv_context* context, QueueMemory& memory, const Uar& uar, const Options& options);
+  DevxCompletionQueue(ibv_context* context, QueueMemory& memory, std::uint32_t uar_page,
+                      const Options& options);
 
   const CompletionRing& ring() const { return ring_; }
 

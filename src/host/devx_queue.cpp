@@ -20,16 +20,21 @@ namespace belfry::host {
 namespace prm = wire::prm;
 
 struct DevxQueue::Impl {
-  explicit Impl(const ProtectionDomain& d, const DevxQueueOptions& o) : domain(d), options(o) {}
+  Impl(const ProtectionDomain& d, const DevxQueueOptions& o)
+      : domain(d),
+        options(o),
+        doorbell_register(o.doorbell_register ? *o.doorbell_register : DoorbellRegister(d.context())) {}
 
   // Destroyed last to first: the QP before its CQs, umem and register, all before domain and context.
   ProtectionDomain domain;
   DevxQueueOptions options;
-  Uar uar;
+  DoorbellRegister doorbell_register;
   DevxCompletionQueue send_cq;
   DevxCompletionQueue receive_cq;
   std::shared_ptr<void> storage;
   Umem umem;
+  std::shared_ptr<void> record_storage;  ///< null: in `storage`
+  Umem record_umem;
   DevxObject object;
   DevxQueueView view;
   QueueAddress address;
@@ -42,6 +47,29 @@ void require_power_of_two(const char* what, std::uint32_t value, std::uint32_t m
   if (std::has_single_bit(value) && value <= most) return;
   throw Error(ErrorKind::bad_argument, std::string(what) + " of " + std::to_string(value),
               "It must be a power of two, " + std::to_string(most) + " at most");
+}
+
+void check_depth(ReadAtomicDepth device, const std::optional<ReadAtomicDepth>& asked) {
+  if (!asked) return;
+  const bool fits = asked->initiator >= 1 && asked->initiator <= device.initiator && asked->responder >= 1 &&
+                    asked->responder <= device.responder;
+  if (fits) return;
+  throw Error(ErrorKind::bad_argument, describe(*asked),
+              "The device takes 1.." + std::to_string(device.initiator) + " as requester and 1.." +
+                  std::to_string(device.responder) + " as responder");
+}
+
+Error shared_register_error(const DevxQueueOptions& options) {
+  const std::string why =
+      ": queues that share one overwrite each other's doorbells, and without a record the device has nothing "
+      "else to go by";
+  if (options.doorbell_register) {
+    return {ErrorKind::bad_argument, "a queue without a doorbell record on a shared register" + why,
+            "Give each queue its own register, or use DoorbellMode::record"};
+  }
+  return {ErrorKind::unsupported,
+          "a queue without a doorbell record, and the driver gave no register of its own" + why,
+          "Make fewer queues, or use DoorbellMode::record"};
 }
 
 void check_options(const Context& context, const DevxQueueOptions& options) {
@@ -61,6 +89,7 @@ void check_options(const Context& context, const DevxQueueOptions& options) {
   if (options.user_index > 0xffffff) {
     throw Error(ErrorKind::bad_argument, "a user index above 24 bits", "It takes 0..0xffffff");
   }
+  check_depth(context.depth(), options.depth);
   if (options.doorbell != DoorbellMode::no_record) return;
   const unsigned most = context.devx().log_max_no_record_blocks;
   if (!context.devx().no_record) {
@@ -128,48 +157,64 @@ EthernetPath resolve_ethernet(const ProtectionDomain& domain, const QueueAddress
 
 }  // namespace
 
-DevxQueue::DevxQueue(const ProtectionDomain& domain, const DevxQueueOptions& options)
-    : impl_(std::make_unique<Impl>(domain, options)) {
+DevxQueue::DevxQueue(const ProtectionDomain& domain, const DevxQueueOptions& options) {
   const Context& context = domain.context();
   check_options(context, options);
+  impl_ = std::make_unique<Impl>(domain, options);
   Impl& q = *impl_;
+  const bool owns_register = q.doorbell_register.dedicated() && !options.doorbell_register;
+  if (options.doorbell == DoorbellMode::no_record && !owns_register) throw shared_register_error(options);
   if (q.options.memory == nullptr) q.options.memory = host_queue_memory();
-  QueueMemory& memory = *q.options.memory;
+  if (q.options.completion_memory == nullptr) q.options.completion_memory = q.options.memory;
+  if (q.options.record_memory == nullptr) q.options.record_memory = q.options.memory;
+  QueueMemory& completion_memory = *q.options.completion_memory;
   const bool collapsed = options.completions == CompletionLayout::collapsed;
-  q.uar = Uar(context.get());
+  const std::uint32_t page = q.doorbell_register.page_id();
   q.send_cq =
-      DevxCompletionQueue(context.get(), memory, q.uar,
+      DevxCompletionQueue(context.get(), completion_memory, page,
                           {options.send_blocks, options.completions, collapsed || options.ignore_overrun});
   if (options.receive_entries != 0) {
     q.receive_cq =
-        DevxCompletionQueue(context.get(), memory, q.uar,
+        DevxCompletionQueue(context.get(), completion_memory, page,
                             {options.receive_entries, CompletionLayout::ring, options.ignore_overrun});
   }
-
-  const std::size_t send_offset = receive_bytes(options);
-  const RingLayout layout = lay_out_ring(send_offset + std::size_t{options.send_blocks} * wire::kBlockBytes);
-  q.storage = memory.allocate(layout.total_bytes);
-  auto* base = static_cast<std::byte*>(q.storage.get());
-  q.umem = Umem(context.get(), base, layout.total_bytes);
-
   DevxQueueView& view = q.view;
-  view.send_queue = base + send_offset;
   view.send_blocks = options.send_blocks;
-  view.receive_queue = options.receive_entries != 0 ? base : nullptr;
   view.receive_entries = options.receive_entries;
   view.receive_stride = options.receive_entries != 0 ? options.receive_stride : 0;
-  view.record = reinterpret_cast<wire::QpDoorbellRecord*>(base + layout.record_offset);
   view.doorbell = options.doorbell;
-  view.uar_register = q.uar.register_address();
-  view.uar_page = q.uar.page_id();
-  view.owns_register = q.uar.dedicated();
+  view.uar_register = q.doorbell_register.address();
+  view.uar_page = page;
+  view.owns_register = owns_register;
   view.send_completions = q.send_cq.ring();
   view.receive_completions = q.receive_cq.ring();
-  create_qp(layout.record_offset);
+  create_qp(place_rings());
   q.address = make_queue_address(context, view.qpn);
+  if (options.depth) q.address.depth = *options.depth;
 }
 
-void DevxQueue::create_qp(std::size_t record_offset) {
+DevxQueue::RecordPlace DevxQueue::place_rings() {
+  Impl& q = *impl_;
+  const DevxQueueOptions& options = q.options;
+  ibv_context* context = q.domain.context().get();
+  const std::size_t send_offset = receive_bytes(options);
+  const RingLayout layout = lay_out_ring(send_offset + std::size_t{options.send_blocks} * wire::kBlockBytes);
+  q.storage = options.memory->allocate(layout.total_bytes);
+  auto* base = static_cast<std::byte*>(q.storage.get());
+  q.umem = Umem(context, base, layout.total_bytes);
+  q.view.send_queue = base + send_offset;
+  q.view.receive_queue = options.receive_entries != 0 ? base : nullptr;
+  if (options.record_memory == options.memory) {
+    q.view.record = reinterpret_cast<wire::QpDoorbellRecord*>(base + layout.record_offset);
+    return {q.umem.id(), layout.record_offset};
+  }
+  q.record_storage = options.record_memory->allocate(kPageBytes);
+  q.record_umem = Umem(context, q.record_storage.get(), kPageBytes);
+  q.view.record = static_cast<wire::QpDoorbellRecord*>(q.record_storage.get());
+  return {q.record_umem.id(), 0};
+}
+
+void DevxQueue::create_qp(const RecordPlace& record) {
   Impl& q = *impl_;
   const DevxQueueOptions& options = q.options;
   std::array<std::uint8_t, prm::CreateQpIn::kBytes> in{};
@@ -183,7 +228,7 @@ void DevxQueue::create_qp(std::size_t record_offset) {
   Qp::st::set(qp, static_cast<unsigned>(prm::ServiceType::rc));
   Qp::pm_state::set(qp, static_cast<unsigned>(prm::PathMigration::migrated));
   Qp::pd::set(qp, pd_number(q.domain));
-  Qp::uar_page::set(qp, q.uar.page_id());
+  Qp::uar_page::set(qp, q.view.uar_page);
   Qp::user_index::set(qp, options.user_index);
   Qp::log_sq_size::set(qp, static_cast<unsigned>(std::countr_zero(options.send_blocks)));
   Qp::cqn_snd::set(qp, q.view.send_completions.cqn);
@@ -198,8 +243,8 @@ void DevxQueue::create_qp(std::size_t record_offset) {
     Qp::cqn_rcv::set(qp, q.view.send_completions.cqn);
   }
   Qp::dbr_umem_valid::set(qp, 1);
-  Qp::dbr_umem_id::set(qp, q.umem.id());
-  Qp::dbr_addr::set(qp, record_offset);
+  Qp::dbr_umem_id::set(qp, record.umem_id);
+  Qp::dbr_addr::set(qp, record.offset);
   Qp::send_dbr_mode::set(qp, static_cast<unsigned>(options.doorbell == DoorbellMode::no_record
                                                        ? prm::SendDoorbellMode::no_record_external
                                                        : prm::SendDoorbellMode::record));

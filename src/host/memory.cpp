@@ -7,6 +7,7 @@
 #include "belfry/host/errors.hpp"
 #include "belfry/port/byte_order.hpp"
 #include "host/host_allocation.hpp"
+#include "host/queue_layout.hpp"
 
 namespace belfry::host {
 
@@ -65,6 +66,14 @@ Memory::Memory(const ProtectionDomain& domain, std::shared_ptr<void> storage, vo
 Memory Memory::allocate(const ProtectionDomain& domain, std::size_t bytes, Access access,
                         const AllocationOptions& options) {
   std::shared_ptr<void> storage = allocate_host(bytes, options.alignment, options.huge_pages);
+  void* address = storage.get();
+  return {domain, std::move(storage), address, bytes, access};
+}
+
+Memory Memory::allocate_from(const ProtectionDomain& domain, QueueMemory& provider, std::size_t bytes,
+                             Access access) {
+  const std::size_t pages = bytes / kPageBytes + (bytes % kPageBytes != 0 ? 1 : 0);
+  std::shared_ptr<void> storage = bytes != 0 ? provider.allocate(pages * kPageBytes) : nullptr;
   void* address = storage.get();
   return {domain, std::move(storage), address, bytes, access};
 }

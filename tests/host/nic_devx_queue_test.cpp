@@ -183,6 +183,10 @@ TEST(NicDevxSetup, UsesTheCallersMemory) {
       filled += bytes;
       host_queue_memory()->fill(address, value, bytes);
     }
+    void write(void* to, const void* from, std::size_t bytes) override {
+      host_queue_memory()->write(to, from, bytes);
+    }
+    std::uint64_t load(const void* address) override { return host_queue_memory()->load(address); }
     std::shared_ptr<int> alive = std::make_shared<int>(0);
     std::size_t filled = 0;
   };

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
 /// What setup hands to device code: plain structs with addresses, valid on the device for as long as the host
-/// object they came from lives (host/symmetric.hpp makes them).
+/// object they came from lives (host/device_endpoint.hpp makes them).
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "belfry/device/view.hpp"
+#include "belfry/host/doorbell_register.hpp"
 #include "belfry/host/queue.hpp"
 #include "belfry/host/queue_memory.hpp"
 #include "belfry/wire/cqe.hpp"
@@ -14,15 +17,8 @@
 
 namespace belfry::host {
 
-enum class DoorbellMode : std::uint8_t {
-  record,     ///< the device reads the doorbell record
-  no_record,  ///< it trusts QPN and index in the doorbell; needs DevxCapabilities::no_record
-};
-
-enum class CompletionLayout : std::uint8_t {
-  ring,       ///< entries in order, owner bit flipping each lap
-  collapsed,  ///< every CQE goes to entry 0
-};
+using device::CompletionLayout;
+using device::DoorbellMode;  // no_record needs DevxCapabilities::no_record
 
 struct DevxQueueOptions {
   std::uint32_t send_blocks = 256;    ///< 64 B blocks, a power of two up to 32768
@@ -33,9 +29,14 @@ struct DevxQueueOptions {
   /// The device looks at no consumer index, so the poller need not write one. Without overruns this
   /// needs as many entries as blocks, which is what belfry makes. Always so for a collapsed CQ.
   bool ignore_overrun = true;
-  std::uint32_t user_index = 0;         ///< 24 bits; what CQEs of version 1 carry
-  Access remote_access = kAllAccess;    ///< what the peer may do; regions narrow it further
-  std::shared_ptr<QueueMemory> memory;  ///< null: host memory
+  std::uint32_t user_index = 0;          ///< 24 bits; what CQEs of version 1 carry
+  Access remote_access = kAllAccess;     ///< what the peer may do; regions narrow it further
+  std::optional<ReadAtomicDepth> depth;  ///< what this end offers, at most the device's; unset: all of that
+  std::shared_ptr<QueueMemory> memory;   ///< null: host memory
+  std::shared_ptr<QueueMemory> completion_memory;  ///< of both completion rings; null: as `memory`
+  std::shared_ptr<QueueMemory> record_memory;      ///< of the doorbell record; null: as `memory`
+  /// A register to ring together with other queues, which needs DoorbellMode::record; unset: its own.
+  std::optional<DoorbellRegister> doorbell_register;
 };
 
 /// A completion ring, raw. A fresh one is filled with 0xff: opcode 15 and counter 0xffff, which no
@@ -83,7 +84,12 @@ class DevxQueue final : public Queue {
   const ProtectionDomain& domain() const;
 
  private:
-  void create_qp(std::size_t record_offset);
+  struct RecordPlace {
+    std::uint32_t umem_id = 0;
+    std::size_t offset = 0;
+  };
+  RecordPlace place_rings();
+  void create_qp(const RecordPlace& record);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

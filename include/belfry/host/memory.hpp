@@ -11,6 +11,7 @@
 #include <span>
 
 #include "belfry/host/context.hpp"
+#include "belfry/host/queue_memory.hpp"
 
 namespace belfry::host {
 
@@ -65,6 +66,9 @@ class Memory {
   /// the limit and how to raise it), system.
   static Memory allocate(const ProtectionDomain& domain, std::size_t bytes, Access access = kAllAccess,
                          const AllocationOptions& options = {});
+  /// The same from a provider, which gives whole pages.
+  static Memory allocate_from(const ProtectionDomain& domain, QueueMemory& provider, std::size_t bytes,
+                              Access access = kAllAccess);
   /// Registers memory of the caller, who keeps it mapped for as long. Throws as allocate().
   static Memory adopt(const ProtectionDomain& domain, void* address, std::size_t bytes,
                       Access access = kAllAccess);
@@ -74,7 +78,7 @@ class Memory {
   std::span<std::byte> span() const { return {data(), bytes_}; }
   std::uint32_t lkey() const { return region_->lkey; }
   std::uint32_t rkey() const { return region_->rkey; }
-  bool owns() const { return owns_; }  ///< allocate() made it
+  bool owns() const { return owns_; }  ///< it is not a caller's
   WindowDescription window() const;
 
  private:

@@ -1,9 +1,10 @@
 #pragma once
 /// \file
-/// Where a DEVX queue's rings and doorbell records lie: host memory by default, or whatever a caller
-/// provides that the driver can pin (GPU memory, for one).
+/// Where queues, tables and windows lie: host memory by default, or whatever a caller provides that the
+/// driver can pin (GPU memory, for one).
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace belfry::host {
@@ -18,6 +19,13 @@ class QueueMemory {
 
   /// Sets `bytes` bytes of such memory to `value`, and returns once a device would read them so.
   virtual void fill(void* address, std::byte value, std::size_t bytes) = 0;
+
+  /// Copies `bytes` bytes of host memory to such memory, and returns once a device would read them so.
+  virtual void write(void* to, const void* from, std::size_t bytes) = 0;
+
+  /// The 8 B word at an aligned `address`, while a device may be changing it: never half of a store, and what
+  /// that device stored before is seen too.
+  virtual std::uint64_t load(const void* address) = 0;
 };
 
 /// Plain host memory, private to each queue.

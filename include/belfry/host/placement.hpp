@@ -1,0 +1,30 @@
+#pragma once
+/// \file
+/// Where the parts of a device endpoint lie, as data.
+
+#include <memory>
+
+#include "belfry/device/view.hpp"
+#include "belfry/host/queue_memory.hpp"
+
+namespace belfry::host {
+
+/// A provider of memory, and what its memory is to the device code that posts. The two belong together: host
+/// memory is `own` to a CPU lane and `host` to a GPU.
+struct MemoryPlace {
+  device::MemoryKind kind = device::MemoryKind::own;
+  std::shared_ptr<QueueMemory> memory = nullptr;  ///< null: host memory
+};
+
+struct Placement {
+  MemoryPlace send_queue;
+  MemoryPlace completion_queue;
+  MemoryPlace record;  ///< doorbell records of the send queues
+  MemoryPlace state;   ///< device::QueueState
+  MemoryPlace tables;  ///< the view's arrays, and the sink
+
+  /// All of it in one place.
+  static Placement all(const MemoryPlace& place) { return {place, place, place, place, place}; }
+};
+
+}  // namespace belfry::host

@@ -1,0 +1,50 @@
+#pragma once
+/// \file
+/// The arrays behind a device::EndpointView, in the memory of a placement.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "belfry/device/view.hpp"
+#include "belfry/host/devx_queue.hpp"
+#include "belfry/host/placement.hpp"
+#include "belfry/host/windows.hpp"
+
+namespace belfry::host {
+
+/// Host memory from one provider wherever none is named.
+Placement resolve(Placement placement);
+
+/// A fresh queue's state. \param first_index the first block's
+device::QueueState initial_state(std::uint64_t first_index);
+
+class DeviceTables {
+ public:
+  DeviceTables() = default;
+  /// \param queues by slot, pe * queues_a_peer + index; null where there is none
+  /// Throws Error: locked_memory (the sink), or what a provider throws.
+  DeviceTables(const Placement& placement, const Windows& windows,
+               std::span<const std::unique_ptr<DevxQueue>> queues, std::uint32_t queues_a_peer,
+               std::uint64_t first_index);
+
+  const device::EndpointView& view() const { return view_; }
+  /// The host's copy of view().queues.
+  std::span<const device::SendQueue> queues() const { return queues_; }
+  std::uint64_t fault_word(std::size_t slot) const;
+
+ private:
+  void place_states(std::span<const std::unique_ptr<DevxQueue>> queues, std::uint64_t first_index);
+  void describe_queues(std::span<const std::unique_ptr<DevxQueue>> queues, std::uint32_t queues_a_peer);
+  void place_tables(const Windows& windows);
+
+  Placement placement_;
+  std::vector<device::SendQueue> queues_;
+  std::shared_ptr<void> states_;
+  std::shared_ptr<void> tables_;
+  std::optional<Memory> sink_;
+  device::EndpointView view_;
+};
+
+}  // namespace belfry::host
