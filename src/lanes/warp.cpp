@@ -205,16 +205,17 @@ void Warp::wait_until_ready() {
     return;
   }
   const std::uint32_t phase = barrier_.arrive(block_vote_);
-  while (!barrier_.passed(phase)) {
-    if (launch_.stopped()) {
-      release_all();
-      return;
-    }
-    rest();
+  while (!barrier_.passed(phase) && !launch_.stopped()) rest();
+  // A phase can also have ended because warps of a launch that is given up have left.
+  if (launch_.stopped()) {
+    release_all();
+    return;
   }
   // Each lane keeps the answer: by the time it runs, others may have voted for the next one.
-  for (std::uint32_t left = in_sync_block_; left != 0; left &= left - 1)
-    lanes_[port::first_lane(left)].result_ = barrier_.any(phase) ? 1 : 0;
+  const bool any = barrier_.any(phase);
+  for (std::uint32_t left = in_sync_block_; left != 0; left &= left - 1) {
+    lanes_[port::first_lane(left)].result_ = any ? 1 : 0;
+  }
   block_vote_ = false;
   ready_ = in_sync_block_;
   in_sync_block_ = 0;

@@ -53,7 +53,7 @@ Bits<T> to_bits(const T& value) {
 template <class T>
 T from_bits(Bits<T> b) {
   T value;
-  std::memcpy(&value, &b, sizeof value);
+  std::memcpy(static_cast<void*>(&value), &b, sizeof value);
   return value;
 }
 

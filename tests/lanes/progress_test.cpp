@@ -1,0 +1,183 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "belfry/lanes/launch.hpp"
+#include "belfry/port/lane.hpp"
+#include "belfry/port/memory.hpp"
+#include "belfry/port/time.hpp"
+
+namespace belfry::lanes {
+namespace {
+
+using port::Order;
+using port::Scope;
+
+/// Waits until the word has a value. \return false when that takes too long
+bool wait_for(const std::uint64_t* word, std::uint64_t value) {
+  port::Patience patience(port::Timeout::seconds(60));
+  while (port::poll<Scope::system>(word) != value) {
+    if (patience.is_over()) return false;
+  }
+  port::fence<Scope::system>();
+  return true;
+}
+
+// Fault: a lane that polls keeps the CPU thread from the lane that it waits for.
+TEST(Progress, ALaneWaitsForALaterLaneOfItsWarp) {
+  std::uint64_t word = 0, plain = 0, seen = 0;
+  bool ended = false;
+  launch({1, 32}, {}, [&word, &plain, &seen, &ended] {
+    if (port::lane_index() == 0) {
+      ended = wait_for(&word, 1);
+      seen = plain;
+    } else if (port::lane_index() == 31) {
+      plain = 77;
+      port::fence<Scope::system>();
+      port::store<Scope::system>(&word, std::uint64_t{1});
+    }
+  });
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(seen, 77u);
+}
+
+// Fault: a lock that lanes of a warp share is never handed over, or lets two in.
+TEST(Progress, ALockSharedByAllLanesOfManyWarps) {
+  constexpr std::uint32_t kTurns = 20;
+  std::uint32_t lock = 0, failed = 0;
+  std::uint64_t counter = 0;
+  launch({2, 96}, {}, [&lock, &counter, &failed] {
+    for (std::uint32_t turn = 0; turn < kTurns; ++turn) {
+      port::Patience patience(port::Timeout::seconds(60));
+      while (port::compare_exchange<Scope::gpu, Order::acquire>(&lock, 0u, 1u) != 0) {
+        port::pause_lane();
+        if (patience.is_over()) {
+          port::fetch_add<Scope::gpu>(&failed, 1u);
+          return;
+        }
+      }
+      const std::uint64_t before = counter;
+      port::pause_lane();  // inside, so that others try
+      counter = before + 1;
+      port::store_release<Scope::gpu>(&lock, 0u);
+    }
+  });
+  EXPECT_EQ(failed, 0u);
+  EXPECT_EQ(counter, 2u * 96 * kTurns);
+}
+
+// Fault: warps of a block, or blocks of a cooperative grid, that do not run at the same time. More of them
+// than there are CPUs: those that wait must give way.
+TEST(Progress, ATurnGoesRoundAllWarpsOfAllBlocks) {
+  constexpr std::uint32_t kBlocks = 4, kWarps = 4;
+  std::uint64_t turn = 0;
+  std::uint32_t failed = 0;
+  LaunchOptions options;
+  options.cooperative = true;
+  launch({kBlocks, kWarps * 32}, options, [&turn, &failed] {
+    const std::uint64_t warp = port::block_index() * kWarps + port::thread_index() / 32;
+    for (std::uint64_t round = 0; round < 20; ++round) {
+      const std::uint64_t mine = round * kBlocks * kWarps + warp;
+      if (port::lane_index() == 0) {
+        if (!wait_for(&turn, mine)) port::fetch_add<Scope::gpu>(&failed, 1u);
+        port::store_release<Scope::system>(&turn, mine + 1);
+      }
+      port::sync_warp(port::kFullWarp);
+    }
+  });
+  EXPECT_EQ(failed, 0u);
+  EXPECT_EQ(turn, 20u * kBlocks * kWarps);
+}
+
+// Fault: a lane that waits for a thread outside the launch (a proxy worker, a NIC) starves it.
+TEST(Progress, AHostThreadAnswers) {
+  std::uint64_t question = 0, answer = 0;
+  constexpr std::uint64_t kRounds = 200;
+  bool host_ended = true, lane_ended = true;
+  std::thread host([&] {
+    for (std::uint64_t round = 1; round <= kRounds && host_ended; ++round) {
+      host_ended = wait_for(&question, round);
+      port::store_release<Scope::system>(&answer, round);
+    }
+  });
+  launch({1, 1}, {}, [&question, &answer, &lane_ended] {
+    for (std::uint64_t round = 1; round <= kRounds && lane_ended; ++round) {
+      port::store_release<Scope::system>(&question, round);
+      lane_ended = wait_for(&answer, round);
+    }
+  });
+  host.join();
+  EXPECT_TRUE(host_ended);
+  EXPECT_TRUE(lane_ended);
+}
+
+// Fault: a switch that leaks, or loses what a lane holds on its stack.
+TEST(Progress, AMillionYields) {
+  std::array<std::uint64_t, 32> sums{};
+  launch({1, 32}, {}, [&sums] {
+    const std::uint32_t lane = port::lane_index();
+    std::uint64_t sum = lane;
+    double half = lane * 0.5;
+    for (std::uint32_t i = 0; i < 31250; ++i) {
+      port::pause_lane();
+      sum += i;
+      half += 0.5;
+    }
+    sums[lane] = sum + static_cast<std::uint64_t>(half * 2);
+  });
+  for (std::uint32_t lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(sums[lane], std::uint64_t{31250} * 31249 / 2 + 31250 + lane * 2);
+  }
+}
+
+// Fault: more blocks than fit run at the same time, or some never run.
+TEST(Waves, BlocksThatDoNotFitRunLater) {
+  constexpr std::uint32_t kBlocks = 23;
+  LaunchOptions options;
+  options.cpu_threads = 7;  // room for three blocks of two warps
+  std::uint32_t present = 0, most = 0;
+  std::array<std::uint32_t, kBlocks> ran{};
+  const LaunchReport report = launch({kBlocks, 40}, options, [&present, &most, &ran] {
+    port::sync_block();
+    if (port::thread_index() == 0) {
+      const std::uint32_t now = port::fetch_add<Scope::gpu>(&present, 1u) + 1;
+      port::fetch_max<Scope::gpu>(&most, now);
+    }
+    for (int i = 0; i < 20; ++i) port::pause_lane();
+    port::fetch_add<Scope::gpu>(&ran[port::block_index()], 1u);
+    port::sync_block();
+    if (port::thread_index() == 0) port::fetch_add<Scope::gpu>(&present, ~0u);
+  });
+  EXPECT_LE(most, 3u);
+  for (const std::uint32_t threads : ran) EXPECT_EQ(threads, 40u);
+  EXPECT_EQ(report.warps_a_block, 2u);
+  EXPECT_EQ(report.blocks_at_once, 3u);
+  EXPECT_EQ(report.cpu_threads, 6u);
+  EXPECT_EQ(report.waves, 8u);
+  EXPECT_GT(report.elapsed.count(), 0);
+}
+
+// Fault: a block's warps start the next block before its other warps have ended, and meet them there.
+TEST(Waves, ManyBlocksOnOneResidency) {
+  LaunchOptions options;
+  options.cpu_threads = 3;
+  constexpr std::uint32_t kBlocks = 200;
+  std::vector<std::uint32_t> warps(kBlocks);
+  std::uint32_t* const of_block = warps.data();
+  std::uint32_t wrong = 0;
+  launch({kBlocks, 96}, options, [of_block, &wrong] {
+    const std::uint32_t warp = port::thread_index() / 32;
+    if (port::lane_index() == 0)
+      port::fetch_add<Scope::gpu>(&of_block[port::block_index()], 1u << (8 * warp));
+    port::sync_block();
+    if (port::load<Scope::gpu>(&of_block[port::block_index()]) != 0x010101)
+      port::fetch_add<Scope::gpu>(&wrong, 1u);
+  });
+  EXPECT_EQ(wrong, 0u);
+}
+
+}  // namespace
+}  // namespace belfry::lanes
