@@ -47,8 +47,8 @@ device::QueueState initial_state(std::uint64_t first_index) {
   device::QueueState state{};
   state.reserved = first_index;
   state.published = first_index;
-  state.last = first_index - 1;
-  state.last_signaled = first_index - 1;
+  state.goal = first_index;
+  state.signaled_goal = first_index;
   state.consumer = first_index;
   return state;
 }

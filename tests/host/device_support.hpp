@@ -116,7 +116,7 @@ class ViewPoster {
         wire::make_control(opcode, index, queue_.qpn, count, wire::kWqeCompletionAlways);
     std::memcpy(block, &control, sizeof control);
     std::memcpy(block + sizeof control, segments.data(), segments.size());
-    state.last = state.last_signaled = index;
+    state.goal = state.signaled_goal = index + 1;
     state.published = state.reserved;
   }
 
