@@ -8,17 +8,14 @@
 
 #include <cstdint>
 
+#include "belfry/device/announce.hpp"
 #include "belfry/device/gda/completion.hpp"
 #include "belfry/device/gda/indices.hpp"
 #include "belfry/device/gda/ring.hpp"
 
 namespace belfry::device::gda {
 
-/// Whether the NIC is told at once.
-enum class Announce : std::uint8_t {
-  now,
-  later,  ///< by a later WQE of the queue, or by flush(): a batch shares one doorbell and one completion
-};
+using device::Announce;
 
 /// A batch ends at each quarter of the ring, whatever was asked for: a queue that is full of WQEs which
 /// nobody announced would wait for ever.
