@@ -43,9 +43,7 @@ void Fiber::prepare(std::size_t stack_bytes, Entry entry, void* argument) {
   argument_ = argument;
   exceptions_ = {};
 #if defined(BELFRY_LANES_TSAN)
-  // A new one each time: a lane of the next block is another thread.
-  if (tsan_ != nullptr) __tsan_destroy_fiber(tsan_);
-  tsan_ = __tsan_create_fiber(0);
+  if (tsan_ == nullptr) tsan_ = __tsan_create_fiber(0);
 #elif defined(BELFRY_LANES_ASAN)
   __asan_unpoison_memory_region(bottom_, size_);
   fake_stack_ = nullptr;

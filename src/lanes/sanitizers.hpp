@@ -30,7 +30,7 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/// Of a function that is neither one lane nor the other while it runs: TSan does not look into it.
+/// Of a function that begins as one lane and ends as another, or never: TSan does not look into it.
 #if defined(BELFRY_LANES_TSAN)
 #define BELFRY_LANES_NO_TSAN __attribute__((no_sanitize("thread")))
 #else

@@ -66,8 +66,9 @@ class Warp {
   };
 
   void prepare(std::uint32_t block);
-  static void enter(void* lane);
-  [[noreturn]] void exit(Lane& lane);
+  // Neither returns, and TSan would wait for that.
+  BELFRY_LANES_NO_TSAN static void enter(void* lane);
+  [[noreturn]] BELFRY_LANES_NO_TSAN void exit(Lane& lane);
   /// \return what goes on after a lane that has ended
   Fiber& retire(const Lane& lane);
 
