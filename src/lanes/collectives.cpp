@@ -20,70 +20,70 @@ std::string call_with_mask(Call call, std::uint32_t mask) {
 
 }  // namespace
 
-std::exception_ptr Warp::divergence(std::uint32_t lanes, const std::string& message) const {
-  return std::make_exception_ptr(
-      DivergenceError(block_, index_, lanes, launch_.options.name + ": " + message));
+void Warp::fail(std::uint32_t lanes, const std::string& message) {
+  launch_.fail(
+      std::make_exception_ptr(DivergenceError(block_, index_, lanes, launch_.options.name + ": " + message)));
 }
 
-/// A mask that can never be met is refused where it is used.
-void Warp::check_mask(const Lane& lane, Call call, std::uint32_t mask, std::uint32_t source) const {
+void Warp::refuse_mask(const Lane& lane, Call call, std::uint32_t mask, std::uint32_t source) {
   const std::string where = name_lanes(lane.bit()) + " calls " + call_with_mask(call, mask);
   if ((mask & lane.bit()) == 0) {
-    std::rethrow_exception(divergence(lane.bit(), where + ", which does not name itself"));
-  }
-  if (const std::uint32_t missing = mask & ~all_; missing != 0) {
-    std::rethrow_exception(divergence(missing, where + ", but this warp has no " + name_lanes(missing)));
-  }
-  if (const std::uint32_t exited = mask & ~live_; exited != 0) {
-    std::rethrow_exception(
-        divergence(exited | lane.bit(), where + ", but " + name_lanes(exited) + " exited"));
-  }
-  if (call == Call::shuffle && (source >= port::kWarpSize || (mask >> source & 1u) == 0)) {
-    std::rethrow_exception(divergence(
-        lane.bit(), where + " from lane " + std::to_string(source) + ", which the mask does not name"));
+    fail(lane.bit(), where + ", which does not name itself");
+  } else if (const std::uint32_t missing = mask & ~all_; missing != 0) {
+    fail(missing, where + ", but this warp has no " + name_lanes(missing));
+  } else if (const std::uint32_t exited = mask & ~live_; exited != 0) {
+    fail(exited | lane.bit(), where + ", but " + name_lanes(exited) + " exited");
+  } else {
+    fail(lane.bit(), where + " from lane " + std::to_string(source) + ", which the mask does not name");
   }
 }
 
-Warp::Meeting& Warp::find_meeting(const Lane& lane, Call call, std::uint32_t mask) {
+Warp::Meeting* Warp::find_meeting(const Lane& lane, Call call, std::uint32_t mask) {
   for (std::uint32_t left = open_meetings_; left != 0; left &= left - 1) {
     Meeting& meeting = meetings_[port::first_lane(left)];
     if (meeting.mask != mask) continue;
-    if (meeting.call == call) return meeting;
-    std::rethrow_exception(divergence(meeting.arrived | lane.bit(),
-                                      name_lanes(lane.bit()) + " calls " + call_with_mask(call, mask) +
-                                          ", but " + name_lanes(meeting.arrived) + " called " +
-                                          to_string(meeting.call)));
+    if (meeting.call == call) return &meeting;
+    fail(meeting.arrived | lane.bit(), name_lanes(lane.bit()) + " calls " + call_with_mask(call, mask) +
+                                           ", but " + name_lanes(meeting.arrived) + " called " +
+                                           to_string(meeting.call));
+    return nullptr;
   }
   // Each open meeting has a lane that waits in it, so there is room for this lane's.
   const std::uint32_t slot = port::first_lane(~open_meetings_);
   open_meetings_ |= 1u << slot;
   meetings_[slot] = {mask, 0, 0, call};
-  return meetings_[slot];
+  return &meetings_[slot];
+}
+
+Warp::Meeting* Warp::join(const Lane& lane, Call call, std::uint32_t mask, std::uint32_t source) {
+  if (launch_.stopped()) return nullptr;
+  const bool possible = (mask & lane.bit()) != 0 && (mask & ~live_) == 0 &&
+                        (call != Call::shuffle || (source < port::kWarpSize && (mask >> source & 1u) != 0));
+  if (possible) return find_meeting(lane, call, mask);
+  refuse_mask(lane, call, mask, source);
+  return nullptr;
 }
 
 std::uint64_t Warp::meet(Lane& lane, Call call, std::uint32_t mask, std::uint64_t value,
                          std::uint32_t source) {
-  if (launch_.stopped()) {
+  Meeting* const meeting = join(lane, call, mask, source);
+  if (meeting == nullptr) {
     heed_stop(lane, call);
     return 0;
   }
-  const bool possible = (mask & lane.bit()) != 0 && (mask & ~live_) == 0 &&
-                        (call != Call::shuffle || (source < port::kWarpSize && (mask >> source & 1u) != 0));
-  if (!possible) check_mask(lane, call, mask, source);
-  Meeting& meeting = find_meeting(lane, call, mask);
   lane.value_ = value;
   lane.source_ = source;
   lane.result_ = 0;
-  meeting.arrived |= lane.bit();
-  if (call == Call::ballot && value != 0) meeting.votes |= lane.bit();
+  meeting->arrived |= lane.bit();
+  if (call == Call::ballot && value != 0) meeting->votes |= lane.bit();
   // On a GPU sync_warp orders memory, and the others do not.
-  if (call == Call::sync_warp) tsan_release(&meeting);
-  if (meeting.arrived == mask) {
-    complete(meeting);
+  if (call == Call::sync_warp) tsan_release(meeting);
+  if (meeting->arrived == mask) {
+    complete(*meeting);
   } else {
     wait(lane, call);
   }
-  if (call == Call::sync_warp) tsan_acquire(&meeting);
+  if (call == Call::sync_warp) tsan_acquire(meeting);
   return lane.result_;
 }
 
@@ -120,8 +120,7 @@ void Warp::check_exit(const Lane& lane) {
   for (std::uint32_t left = open_meetings_; left != 0; left &= left - 1) {
     const Meeting& meeting = meetings_[port::first_lane(left)];
     if ((meeting.mask & lane.bit()) == 0) continue;
-    launch_.fail(divergence(meeting.arrived | lane.bit(),
-                            describe_meeting(meeting) + "; " + name_lanes(lane.bit()) + " exited"));
+    fail(meeting.arrived | lane.bit(), describe_meeting(meeting) + "; " + name_lanes(lane.bit()) + " exited");
     release_all();
     return;
   }
@@ -141,7 +140,7 @@ void Warp::fail_stuck() {
     separator = "; ";
   }
   if (in_sync_block_ != 0) message += separator + name_lanes(in_sync_block_) + " in sync_block";
-  launch_.fail(divergence(live_, message));
+  fail(live_, message);
 }
 
 void Lane::sync_warp(std::uint32_t mask) {

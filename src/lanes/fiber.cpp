@@ -1,8 +1,10 @@
 #include "lanes/fiber.hpp"
 
 #include <cxxabi.h>
+#include <sys/mman.h>
 
 #include <boost/context/protected_fixedsize_stack.hpp>
+#include <new>
 
 namespace belfry::lanes {
 
@@ -31,13 +33,20 @@ void Fiber::adopt_thread() {
 #endif
 }
 
+void Fiber::allocate(std::size_t stack_bytes) {
+  const std::size_t page = boost::context::stack_traits::page_size();
+  stack_ = protected_fixedsize_stack(stack_bytes).allocate();
+  stack_bytes_ = stack_bytes;
+  size_ = stack_.size - page;
+  bottom_ = static_cast<std::byte*>(stack_.sp) - size_;
+  // Boost does not say whether it could protect the guard, which a process with very many mappings cannot.
+  if (mprotect(static_cast<std::byte*>(stack_.sp) - stack_.size, page, PROT_NONE) != 0)
+    throw std::bad_alloc();
+}
+
 void Fiber::prepare(std::size_t stack_bytes, Entry entry, void* argument) {
   if (stack_.sp == nullptr) {
-    stack_ = protected_fixedsize_stack(stack_bytes).allocate();
-    stack_bytes_ = stack_bytes;
-    // The lowest page is the guard.
-    size_ = stack_.size - boost::context::stack_traits::page_size();
-    bottom_ = static_cast<std::byte*>(stack_.sp) - size_;
+    allocate(stack_bytes);
   }
   entry_ = entry;
   argument_ = argument;

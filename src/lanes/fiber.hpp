@@ -49,6 +49,8 @@ class Fiber {
   }
 
  private:
+  void allocate(std::size_t stack_bytes);
+
   struct Switch {
     Fiber* from;
     Fiber* to;

@@ -118,6 +118,8 @@ class Crew {
  private:
   void hire(std::uint32_t index) {
     threads_.emplace_back([this, index] { work(index); });
+    // For debuggers and top; the system takes 15 characters.
+    pthread_setname_np(threads_.back().native_handle(), launch_.options.name.substr(0, 15).c_str());
     const std::vector<int>& cpus = launch_.options.cpus;
     if (cpus.empty()) return;
     cpu_set_t set;

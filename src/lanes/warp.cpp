@@ -121,8 +121,6 @@ void Warp::enter(void* argument) {
     launch.kernel.call(launch.kernel.kernel);
   } catch (const Stopped&) {
     // Its reason is known already.
-  } catch (const DivergenceError&) {
-    launch.fail(std::current_exception());
   } catch (...) {
     launch.fail(std::make_exception_ptr(
         KernelError(launch.options.name, lane.block, lane.thread, std::current_exception())));

@@ -88,15 +88,19 @@ class Warp {
   // Meeting (collectives.cpp).
   /// \return the lane's result
   std::uint64_t meet(Lane& lane, Call call, std::uint32_t mask, std::uint64_t value, std::uint32_t source);
-  void check_mask(const Lane& lane, Call call, std::uint32_t mask, std::uint32_t source) const;
-  Meeting& find_meeting(const Lane& lane, Call call, std::uint32_t mask);
+  /// \return where the lane meets the others, or null when the launch is being given up, at the latest now: a
+  /// mistake fails it at once, for a kernel could catch an exception.
+  Meeting* join(const Lane& lane, Call call, std::uint32_t mask, std::uint32_t source);
+  Meeting* find_meeting(const Lane& lane, Call call, std::uint32_t mask);
+  void refuse_mask(const Lane& lane, Call call, std::uint32_t mask, std::uint32_t source);
   void complete(Meeting& meeting);
   bool sync_block(Lane& lane, bool vote);
   void check_exit(const Lane& lane);
   /// All lanes wait, and not all of them for the rest of the block.
   void fail_stuck();
   std::string describe_meeting(const Meeting& meeting) const;
-  std::exception_ptr divergence(std::uint32_t lanes, const std::string& message) const;
+  /// Fails the launch with a DivergenceError.
+  void fail(std::uint32_t lanes, const std::string& message);
 
   LaunchState& launch_;
   BlockBarrier& barrier_;

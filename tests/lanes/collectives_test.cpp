@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "belfry/lanes/launch.hpp"
@@ -164,6 +165,32 @@ TEST(SyncBlock, GoesOnWithoutThreadsThatHaveReturned) {
   });
   EXPECT_EQ(arrived, 48u);
 }
+
+#if defined(__SANITIZE_THREAD__)
+/// Runs a launch in a process of its own, and leaves with what TSan makes of it.
+template <class Kernel>
+[[noreturn]] void launch_and_exit(Kernel kernel) {
+  launch({1, 2}, {}, kernel);
+  std::exit(0);
+}
+
+// Fault: TSan takes the lanes of a warp for one thread, and misses the races that they would have on a GPU.
+TEST(RaceDeathTest, IsFoundBetweenLanesThatDoNotSynchronise) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  static std::uint64_t slots[2];
+  const auto with = [](auto meet) {
+    return [meet] {
+      slots[port::lane_index()] = 1;
+      meet();
+      slots[1 - port::lane_index()] += 1;
+    };
+  };
+  EXPECT_EXIT(launch_and_exit(with([] { port::pause_lane(); })), ::testing::ExitedWithCode(66), "data race");
+  EXPECT_EXIT(launch_and_exit(with([] { port::ballot(0b11, true); })), ::testing::ExitedWithCode(66),
+              "data race");
+  EXPECT_EXIT(launch_and_exit(with([] { port::sync_warp(0b11); })), ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 }  // namespace
 }  // namespace belfry::lanes

@@ -123,6 +123,35 @@ TEST(Divergence, AShuffleFromALaneOutsideTheMask) {
   EXPECT_THAT(beyond.what, HasSubstr("from lane 32"));
 }
 
+// Fault: a kernel that handles exceptions hides the mistake, and the launch waits for its deadline.
+TEST(Divergence, IsKeptFromTheKernelsHandlers) {
+  std::uint32_t handled = 0;
+  const Mistake mistake = mistake_of({1, 4}, [&handled] {
+    try {
+      if (port::lane_index() == 1) return;
+      port::sync_warp(0b1111);
+    } catch (const std::exception&) {
+      port::fetch_add<port::Scope::gpu>(&handled, 1u);
+    }
+  });
+  EXPECT_NE(mistake.lanes & 0b0010u, 0u) << mistake.what;
+  EXPECT_EQ(handled, 0u);
+}
+
+// Fault: a mistake made by a destructor of a lane that unwinds ends the process.
+TEST(Divergence, WhileUnwinding) {
+  struct Meets {
+    ~Meets() { port::sync_warp(0b10); }
+  };
+  const Mistake mistake = mistake_of({1, 2}, [] {
+    if (port::lane_index() == 0) {
+      const Meets meets;
+      throw 1;
+    }
+  });
+  EXPECT_EQ(mistake.lanes, 0b01u);
+}
+
 // Fault: a warp is called stuck although another warp's lanes let it go on.
 TEST(Divergence, IsNotSeenWhereOnlyTimeIsMissing) {
   std::uint64_t word = 0;

@@ -161,22 +161,58 @@ TEST(Waves, BlocksThatDoNotFitRunLater) {
 }
 
 // Fault: a block's warps start the next block before its other warps have ended, and meet them there.
-TEST(Waves, ManyBlocksOnOneResidency) {
+void expect_blocks_to_stay_apart(std::uint32_t blocks, std::uint32_t warps, std::uint32_t cpu_threads) {
   LaunchOptions options;
-  options.cpu_threads = 3;
-  constexpr std::uint32_t kBlocks = 200;
-  std::vector<std::uint32_t> warps(kBlocks);
-  std::uint32_t* const of_block = warps.data();
+  options.cpu_threads = cpu_threads;
+  std::vector<std::uint32_t> present(blocks);
+  std::uint32_t* const of_block = present.data();
   std::uint32_t wrong = 0;
-  launch({kBlocks, 96}, options, [of_block, &wrong] {
-    const std::uint32_t warp = port::thread_index() / 32;
-    if (port::lane_index() == 0)
-      port::fetch_add<Scope::gpu>(&of_block[port::block_index()], 1u << (8 * warp));
+  launch({blocks, warps * 32}, options, [of_block, &wrong, warps] {
+    std::uint32_t* const mine = &of_block[port::block_index()];
+    if (port::lane_index() == 0) port::fetch_add<Scope::gpu>(mine, 1u << (port::thread_index() / 32));
     port::sync_block();
-    if (port::load<Scope::gpu>(&of_block[port::block_index()]) != 0x010101)
-      port::fetch_add<Scope::gpu>(&wrong, 1u);
+    const std::uint32_t all = warps == 32 ? ~0u : (1u << warps) - 1;
+    if (port::load<Scope::gpu>(mine) != all) port::fetch_add<Scope::gpu>(&wrong, 1u);
   });
   EXPECT_EQ(wrong, 0u);
+}
+
+TEST(Waves, BlocksOnOnePlaceStayApart) { expect_blocks_to_stay_apart(200, 3, 3); }
+TEST(Waves, LargeBlocksOnOnePlaceStayApart) { expect_blocks_to_stay_apart(10, 32, 32); }
+TEST(Waves, BlocksOnManyPlacesStayApart) { expect_blocks_to_stay_apart(100, 2, 21); }
+
+// Fault: launches of several host threads share something, and mix up lanes or failures.
+TEST(Launches, OfSeveralHostThreadsAtOnce) {
+  std::array<std::uint32_t, 4> sums{}, failures{};
+  std::vector<std::thread> hosts;
+  for (std::uint32_t host = 0; host < 4; ++host) {
+    hosts.emplace_back([&, host] {
+      for (std::uint32_t round = 0; round < 4; ++round) {
+        std::uint32_t* const sum = &sums[host];
+        launch({2, 40}, {}, [sum] {
+          port::sync_block();
+          port::fetch_add<Scope::gpu>(sum, 1u);
+        });
+        try {
+          launch({1, 33}, {}, [host] {
+            if (port::thread_index() == 32) throw host;
+            port::sync_block();
+          });
+        } catch (const KernelError& error) {
+          try {
+            std::rethrow_exception(error.cause());
+          } catch (std::uint32_t thrown) {
+            failures[host] += thrown == host;
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& host : hosts) host.join();
+  for (std::uint32_t host = 0; host < 4; ++host) {
+    EXPECT_EQ(sums[host], 320u);
+    EXPECT_EQ(failures[host], 4u);
+  }
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct Grid {
 };
 
 struct LaunchOptions {
-  std::string name = "kernel";                                   ///< in messages
+  std::string name = "kernel";                                   ///< in messages, and of the CPU threads
   std::chrono::nanoseconds deadline = std::chrono::seconds(60);  ///< for the whole launch
   std::uint32_t cpu_threads = 256;                               ///< most warps that run at the same time
   std::size_t stack_bytes = std::size_t{256} << 10;              ///< of each lane; a guard page lies below
