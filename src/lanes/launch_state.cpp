@@ -29,13 +29,13 @@ std::uint32_t cpus_for(const LaunchOptions& options) {
 
 }  // namespace
 
-LaunchState::LaunchState(Grid grid_, const LaunchOptions& options_, detail::AnyKernel kernel_)
-    : grid(grid_),
-      options(options_),
-      kernel(kernel_),
-      warps_a_block((grid_.threads + port::kWarpSize - 1) / port::kWarpSize),
-      blocks_at_once(std::min(grid_.blocks, options_.cpu_threads / warps_a_block)),
-      crowded(warps_a_block * blocks_at_once > cpus_for(options_)) {}
+LaunchState::LaunchState(Grid of, const LaunchOptions& with, detail::AnyKernel what)
+    : grid(of),
+      options(with),
+      kernel(what),
+      warps_a_block((of.threads + port::kWarpSize - 1) / port::kWarpSize),
+      blocks_at_once(std::min(of.blocks, with.cpu_threads / warps_a_block)),
+      crowded(warps_a_block * blocks_at_once > cpus_for(with)) {}
 
 void LaunchState::fail(std::exception_ptr reason) {
   const std::lock_guard lock(mutex_);

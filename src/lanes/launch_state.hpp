@@ -15,7 +15,7 @@ namespace belfry::lanes {
 
 class LaunchState {
  public:
-  LaunchState(Grid grid_, const LaunchOptions& options_, detail::AnyKernel kernel_);
+  LaunchState(Grid of, const LaunchOptions& with, detail::AnyKernel what);
 
   const Grid grid;
   const LaunchOptions& options;

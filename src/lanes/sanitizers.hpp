@@ -54,7 +54,7 @@ inline void tsan_acquire([[maybe_unused]] void* tag) {
 
 /// While it lives, TSan does not look at this lane's plain accesses: the runner's own tables belong to the
 /// CPU thread, whichever of its lanes touches them.
-class RunnerSection {
+class [[maybe_unused]] RunnerSection {
  public:
 #if defined(BELFRY_LANES_TSAN)
   RunnerSection() {
@@ -66,8 +66,8 @@ class RunnerSection {
     AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
   }
 #else
-  RunnerSection() {}
-  ~RunnerSection() {}
+  RunnerSection() = default;
+  ~RunnerSection() = default;
 #endif
   RunnerSection(const RunnerSection&) = delete;
   RunnerSection& operator=(const RunnerSection&) = delete;

@@ -25,6 +25,8 @@ class Warp;
 
 class Lane final : public port::CpuLane {
  public:
+  Lane() = default;
+  virtual ~Lane() = default;
   void yield() override;
   void sync_warp(std::uint32_t mask) override;
   std::uint32_t ballot(std::uint32_t mask, bool vote) override;

@@ -86,7 +86,7 @@ TEST(Shuffle, ValuesOfOtherTypes) {
 
 // Fault: a result of one round is overwritten by lanes that are a round ahead.
 TEST(Collectives, ManyRoundsInARow) {
-  constexpr std::uint32_t kRounds = 2000;
+  static constexpr std::uint32_t kRounds = 2000;
   std::array<std::uint32_t, 32> wrong{};
   launch({1, 32}, {}, [&wrong] {
     const std::uint32_t lane = port::lane_index();
@@ -120,7 +120,7 @@ TEST(SyncWarp, OrdersPlainStores) {
 
 // Fault: a barrier that lets a warp through a round early, or forgets one. Plain memory, as above.
 TEST(SyncBlock, OrdersPlainStoresOfAllWarps) {
-  constexpr std::uint32_t kThreads = 100;
+  static constexpr std::uint32_t kThreads = 100;
   std::vector<std::uint64_t> slots(2 * kThreads);
   std::uint64_t* const all = slots.data();
   std::uint32_t wrong = 0;

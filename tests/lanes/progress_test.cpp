@@ -46,7 +46,7 @@ TEST(Progress, ALaneWaitsForALaterLaneOfItsWarp) {
 
 // Fault: a lock that lanes of a warp share is never handed over, or lets two in.
 TEST(Progress, ALockSharedByAllLanesOfManyWarps) {
-  constexpr std::uint32_t kTurns = 20;
+  static constexpr std::uint32_t kTurns = 20;
   std::uint32_t lock = 0, failed = 0;
   std::uint64_t counter = 0;
   launch({2, 96}, {}, [&lock, &counter, &failed] {
@@ -72,7 +72,7 @@ TEST(Progress, ALockSharedByAllLanesOfManyWarps) {
 // Fault: warps of a block, or blocks of a cooperative grid, that do not run at the same time. More of them
 // than there are CPUs: those that wait must give way.
 TEST(Progress, ATurnGoesRoundAllWarpsOfAllBlocks) {
-  constexpr std::uint32_t kBlocks = 4, kWarps = 4;
+  static constexpr std::uint32_t kBlocks = 4, kWarps = 4;
   std::uint64_t turn = 0;
   std::uint32_t failed = 0;
   LaunchOptions options;
@@ -95,7 +95,7 @@ TEST(Progress, ATurnGoesRoundAllWarpsOfAllBlocks) {
 // Fault: a lane that waits for a thread outside the launch (a proxy worker, a NIC) starves it.
 TEST(Progress, AHostThreadAnswers) {
   std::uint64_t question = 0, answer = 0;
-  constexpr std::uint64_t kRounds = 200;
+  static constexpr std::uint64_t kRounds = 200;
   bool host_ended = true, lane_ended = true;
   std::thread host([&] {
     for (std::uint64_t round = 1; round <= kRounds && host_ended; ++round) {
@@ -135,7 +135,7 @@ TEST(Progress, AMillionYields) {
 
 // Fault: more blocks than fit run at the same time, or some never run.
 TEST(Waves, BlocksThatDoNotFitRunLater) {
-  constexpr std::uint32_t kBlocks = 23;
+  static constexpr std::uint32_t kBlocks = 23;
   LaunchOptions options;
   options.cpu_threads = 7;  // room for three blocks of two warps
   std::uint32_t present = 0, most = 0;

@@ -38,6 +38,9 @@ TEST(LaneWithoutRunner, MeetsItself) {
 /// A lane that notes what it was asked for.
 class Noting final : public CpuLane {
  public:
+  Noting() = default;
+  virtual ~Noting() = default;
+
   std::uint32_t yields = 0;
   std::uint32_t barriers = 0;
   std::uint32_t mask = 0;

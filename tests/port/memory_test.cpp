@@ -17,7 +17,7 @@ class Yields final : public CpuLane {
  public:
   std::uint32_t count = 0;
   Yields() { current_lane() = this; }
-  ~Yields() { current_lane() = nullptr; }
+  virtual ~Yields() { current_lane() = nullptr; }
   void yield() override { ++count; }
   void sync_warp(std::uint32_t) override {}
   std::uint32_t ballot(std::uint32_t, bool) override { return 0; }
@@ -100,7 +100,7 @@ TEST(ReadModifyWrites, ReturnTheValueBefore) {
 
 // Fault: a doorbell that is seen before what it announces. Plain payload: TSan judges it as well.
 TEST(Doorbell, ComesAfterWhatPrecedesIt) {
-  constexpr std::uint64_t kRings = 20000;
+  static constexpr std::uint64_t kRings = 20000;
   std::array<std::uint64_t, 8> payload{};
   std::uint64_t doorbell = 0, answered = 0, wrong = 0;
   std::thread nic([&] {

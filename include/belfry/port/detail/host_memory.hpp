@@ -114,7 +114,7 @@ T exchange(T* at, T value) {
 }
 template <Scope, Order order, class T>
 T compare_exchange(T* at, T expected, T desired) {
-  constexpr int kOnFailure =
+  static constexpr int kOnFailure =
       order == Order::acquire || order == Order::acquire_release ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
   __atomic_compare_exchange_n(at, &expected, desired, false, builtin_order(order), kOnFailure);
   return expected;
