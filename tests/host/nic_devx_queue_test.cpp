@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/counting_memory.hpp"
 #include "host/nic_support.hpp"
 
 namespace belfry::host {
@@ -173,24 +174,7 @@ TEST(NicDevxSetup, ReceiveQueueLiesBesideTheSendQueue) {
 
 // Guards against a caller's memory being ignored, or freed before the queue is gone.
 TEST(NicDevxSetup, UsesTheCallersMemory) {
-  struct Counting final : QueueMemory {
-    std::shared_ptr<void> allocate(std::size_t bytes) override {
-      ++*alive;
-      auto inner = host_queue_memory()->allocate(bytes);
-      return {inner.get(), [inner, count = alive](void*) { --*count; }};
-    }
-    void fill(void* address, std::byte value, std::size_t bytes) override {
-      filled += bytes;
-      host_queue_memory()->fill(address, value, bytes);
-    }
-    void write(void* to, const void* from, std::size_t bytes) override {
-      host_queue_memory()->write(to, from, bytes);
-    }
-    std::uint64_t load(const void* address) override { return host_queue_memory()->load(address); }
-    std::shared_ptr<int> alive = std::make_shared<int>(0);
-    std::size_t filled = 0;
-  };
-  const auto memory = std::make_shared<Counting>();
+  const auto memory = std::make_shared<CountingMemory>();
   DevxQueueOptions options;
   options.memory = memory;
   {
@@ -199,6 +183,51 @@ TEST(NicDevxSetup, UsesTheCallersMemory) {
     EXPECT_EQ(memory->filled, std::size_t{options.send_blocks} * 64);
   }
   EXPECT_EQ(*memory->alive, 0);
+}
+
+// Guards against a record or a completion ring that stays in the send queue's memory where another is given.
+TEST(NicDevxSetup, PartsMayLieApart) {
+  const auto queue_memory = std::make_shared<CountingMemory>();
+  const auto completion_memory = std::make_shared<CountingMemory>();
+  const auto record_memory = std::make_shared<CountingMemory>();
+  DevxQueueOptions options;
+  options.memory = queue_memory;
+  options.completion_memory = completion_memory;
+  options.record_memory = record_memory;
+  const DevxQueue queue(ProtectionDomain(soft()), options);
+  EXPECT_TRUE(queue_memory->contains(queue.view().send_queue));
+  EXPECT_TRUE(completion_memory->contains(queue.view().send_completions.entries));
+  EXPECT_TRUE(record_memory->contains(queue.view().record));
+  EXPECT_FALSE(queue_memory->contains(queue.view().record));
+}
+
+// Guards against a shared register that is taken for the queue's own, or rung without a record.
+TEST(NicDevxSetup, RegistersMayBeShared) {
+  const Context context = soft();
+  const ProtectionDomain domain(context);
+  DevxQueueOptions options;
+  options.doorbell_register = DoorbellRegister(context);
+  const DevxQueue a(domain, options);
+  const DevxQueue b(domain, options);
+  EXPECT_EQ(a.view().uar_register, b.view().uar_register);
+  EXPECT_FALSE(a.view().owns_register);
+  options.doorbell = DoorbellMode::no_record;
+  EXPECT_THAT(expect_error(ErrorKind::bad_argument, [&] { DevxQueue(domain, options); }).what(),
+              HasSubstr("shared register"));
+}
+
+// Guards against a depth that is left at the device's, or at 1, whatever was asked for.
+TEST(NicDevxSetup, OffersTheDepthAskedFor) {
+  const ProtectionDomain domain(soft());
+  EXPECT_EQ(DevxQueue(domain).local_address().depth, domain.context().depth());
+  DevxQueueOptions options;
+  options.depth = ReadAtomicDepth{4, 8};
+  EXPECT_EQ(DevxQueue(domain, options).local_address().depth, (ReadAtomicDepth{4, 8}));
+  for (const ReadAtomicDepth depth :
+       {ReadAtomicDepth{0, 1}, ReadAtomicDepth{1, 0}, ReadAtomicDepth{17, 1}, ReadAtomicDepth{1, 17}}) {
+    options.depth = depth;
+    expect_error(ErrorKind::bad_argument, [&] { DevxQueue(domain, options); });
+  }
 }
 
 // Guards against sizes that the firmware refuses with a bare syndrome.
