@@ -1,7 +1,5 @@
 #include "cli/bench_nic.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 
@@ -16,15 +14,10 @@ namespace {
 
 using Kind = host::DeviceRequest::Kind;
 
-/// A fabric of its own for each run, so that nobody else's traffic is measured; the peer process of
-/// `--processes 2` is told its name. A fabric that the user has named is taken.
+/// The peer process of `--processes 2` is told the fabric's name.
 softnic::Config softnic_config(const std::string& fabric) {
-  softnic::Config config = softnic::Config::from_environment();
-  if (!fabric.empty()) {
-    config.fabric = fabric;
-  } else if (config.fabric == softnic::Config{}.fabric) {
-    config.fabric = "bench-" + std::to_string(getpid());
-  }
+  softnic::Config config = config_with_own_fabric("bench");
+  if (!fabric.empty()) config.fabric = fabric;
   return config;
 }
 

@@ -22,6 +22,7 @@ constexpr const char* kFooter =
     "other)\n"
     "  belfry bench op --nic mlx5_0 --json op.jsonl\n"
     "  belfry softnic -- ib_write_lat --help    any RDMA program, with a software ConnectX\n"
+    "  belfry doctor                            what stands between this machine and GPU-initiated RDMA\n"
     "  belfry decode cqe 93005204 0a0019a1 c0921cd2\n"
     "\n"
     "Exit codes: 0 done; 1 a run failed or its payload did not verify; 2 the command line is wrong.\n";
@@ -30,6 +31,7 @@ void add_commands(CLI::App& app) {
   add_bench(app);
   add_list(app);
   add_decode(app);
+  add_doctor(app);
   add_softnic(app);
   add_version(app);
 }

@@ -110,6 +110,12 @@ void apply(const std::vector<EnvironmentChange>& changes) {
   }
 }
 
+softnic::Config config_with_own_fabric(const std::string& command) {
+  softnic::Config config = softnic::Config::from_environment();
+  if (config.fabric == softnic::Config{}.fabric) config.fabric = command + "-" + std::to_string(getpid());
+  return config;
+}
+
 bool is_under_softnic() { return environment(kMark) == std::to_string(getpid()); }
 
 void reexec_under_softnic(int argc, char** argv, const softnic::Config& config) {

@@ -40,6 +40,12 @@ bool is_under_softnic();
 /// \throw std::logic_error where it has happened already, std::runtime_error, std::system_error
 [[noreturn]] void reexec_under_softnic(int argc, char** argv, const softnic::Config& config);
 
+/// The environment's settings with a fabric of this process's own, so that nobody else's traffic meets it;
+/// a fabric that the user has named is taken.
+/// \param command names the fabric, together with the process id
+/// \throw std::invalid_argument for a setting that the software NIC refuses
+softnic::Config config_with_own_fabric(const std::string& command);
+
 /// After the second start: takes out of the environment what the first put in, so that this process's
 /// children run as they would without it. This process keeps its NIC. Nothing happens otherwise.
 void restore_environment();
