@@ -21,7 +21,7 @@ TEST(Program, HelpShowsExamplesAndExitCodes) {
   EXPECT_THAT(outcome.out, HasSubstr("belfry bench op"));
   EXPECT_THAT(outcome.out, HasSubstr("Exit codes: 0"));
   EXPECT_THAT(outcome.err, IsEmpty());
-  for (const char* command : {"bench", "decode", "list", "softnic", "version"}) {
+  for (const char* command : {"bench", "decode", "doctor", "list", "softnic", "version"}) {
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + command)) << command;
     EXPECT_EQ(run_belfry({command, "--help"}).exit_code, 0) << command;
   }
