@@ -16,7 +16,7 @@ constexpr std::array<Rule, 6> kRules = {{
     {"proof.software", Severity::ok, "the same on the software NIC",
      "it shows that the software works; the time is this CPU's, and says nothing about hardware", ""},
     {"proof.failed", Severity::error, "an RDMA WRITE from the device to itself fails", "",
-     "see what failed: <remedy>"},
+     "<remedy>"},
     {"proof.wrong_payload", Severity::error,
      "an RDMA WRITE completed without error, and its payload is wrong",
      "nothing that this NIC or the platform's memory path carries can be trusted",
