@@ -60,17 +60,20 @@ bool parse_gid(const std::string& text, host::Gid& gid) {
 
 std::vector<host::GidEntry> read_gids(const Tree& tree, const std::string& port, host::LinkLayer link) {
   std::vector<host::GidEntry> gids;
+  const auto file = [&](const char* folder, const std::string& slot) {
+    return tree.line(std::string(port).append(folder).append(slot));
+  };
   for (const std::string& slot : tree.list(port + "/gids")) {
     const auto index = to_number(slot);
     if (!index) continue;
     host::GidEntry entry;
     entry.index = static_cast<int>(*index);
-    const auto line = tree.line(port + "/gids/" + slot);
+    const auto line = file("/gids/", slot);
     entry.readable = line && parse_gid(*line, entry.gid);
     if (link == host::LinkLayer::ethernet) {
-      const std::string type = tree.line(port + "/gid_attrs/types/" + slot).value_or("");
+      const std::string type = file("/gid_attrs/types/", slot).value_or("");
       entry.type = type == "RoCE v2" ? host::GidType::roce_v2 : host::GidType::roce_v1;
-      entry.netdev = tree.line(port + "/gid_attrs/ndevs/" + slot).value_or("");
+      entry.netdev = file("/gid_attrs/ndevs/", slot).value_or("");
     }
     gids.push_back(std::move(entry));
   }

@@ -17,9 +17,9 @@ unsigned hex_line(const Tree& tree, const std::string& file) {
 /// DOMAIN:BUS:DEVICE.FUNCTION
 bool is_pci_address(std::string_view name) {
   const std::size_t dot = name.rfind('.');
-  if (dot == name.npos || name.size() - dot != 2 || dot < 8) return false;
+  if (dot == std::string_view::npos || name.size() - dot != 2 || dot < 8) return false;
   return name[dot - 3] == ':' && name[dot - 6] == ':' &&
-         name.find_first_not_of("0123456789abcdef:.") == name.npos;
+         name.find_first_not_of("0123456789abcdef:.") == std::string_view::npos;
 }
 
 void place_in_tree(PciFunction& function) {
@@ -27,7 +27,7 @@ void place_in_tree(PciFunction& function) {
   while (!rest.empty()) {
     const std::size_t slash = rest.find('/');
     const std::string_view part = rest.substr(0, slash);
-    rest.remove_prefix(slash == rest.npos ? rest.size() : slash + 1);
+    rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
     if (part.starts_with("pci") && function.root.empty()) {
       function.root = part;
     } else if (is_pci_address(part) && part != function.address) {

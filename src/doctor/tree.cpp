@@ -121,9 +121,9 @@ std::optional<std::string> value_of(std::string_view text, std::string_view key,
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const std::size_t at = line.find(separator);
-    if (at == line.npos || trim(line.substr(0, at)) != key) continue;
+    if (at == std::string_view::npos || trim(line.substr(0, at)) != key) continue;
     return std::string(trim(line.substr(at + 1)));
   }
   return std::nullopt;
@@ -144,10 +144,10 @@ std::vector<unsigned> parse_cpu_list(std::string_view text) {
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view part = text.substr(0, comma);
-    text.remove_prefix(comma == text.npos ? text.size() : comma + 1);
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
     const std::size_t dash = part.find('-');
     const auto first = to_number(part.substr(0, dash));
-    const auto last = dash == part.npos ? first : to_number(part.substr(dash + 1));
+    const auto last = dash == std::string_view::npos ? first : to_number(part.substr(dash + 1));
     if (!first || !last || *first < 0 || *last >= kMostCpus) continue;
     for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<unsigned>(cpu));
   }

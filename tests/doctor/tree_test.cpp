@@ -79,7 +79,8 @@ TEST(PciConfig, HostileChains) {
   loop[0x60] = 0x05;
   std::string past = pci_config(0, 0, 0, std::uint16_t{0});
   past.resize(0x104);
-  const FakeRoot root(Files{{"/sys/bus/pci/devices/a/config", loop}, {"/sys/bus/pci/devices/b/config", past}});
+  const FakeRoot root(
+      Files{{"/sys/bus/pci/devices/a/config", loop}, {"/sys/bus/pci/devices/b/config", past}});
   const Tree tree(root.path());
   EXPECT_FALSE(PciConfig(tree, "a").express());
   EXPECT_TRUE(PciConfig(tree, "b").express());
