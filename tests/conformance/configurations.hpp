@@ -1,0 +1,76 @@
+#pragma once
+/// \file
+/// What the cases are typed over: a transport's endpoint type, what its host side must set up, and a name. A
+/// transport that comes later adds configurations, and the cases stay.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "conformance/kernels/policies.hpp"
+#include "conformance/world.hpp"
+
+namespace belfry::conformance {
+
+/// mini-gda under one policy.
+template <class PolicyType>
+struct Gda {
+  using Policy = PolicyType;
+  using Endpoint = device::gda::Endpoint<Policy>;
+
+  static constexpr bool kShares = Policy::sharing != Sharing::exclusive;
+  static constexpr bool kSharesAcrossBlocks = Policy::sharing == Sharing::gpu;
+
+  static device::Requirements requirements() { return device::requirements_of<Policy>(); }
+  static std::string name() {
+    std::string text = Policy::sharing == Sharing::exclusive ? "exclusive"
+                       : Policy::sharing == Sharing::block   ? "block"
+                                                             : "gpu";
+    if (kShares) text += Policy::publication == Publication::handoff ? "_handoff" : "_lock";
+    text += Policy::doorbell_mode == DoorbellMode::record ? "_record" : "_no_record";
+    text += Policy::completion_layout == CompletionLayout::ring ? "_ring" : "_collapsed";
+    text += Policy::payload == Payload::pointer ? "_pointer_" : "_inline_";
+    return text + device::ordering_name(Policy::ordering);
+  }
+};
+
+struct ConfigurationNames {
+  template <class Configuration>
+  static std::string GetName(int) {
+    return Configuration::name();
+  }
+};
+
+using SharingConfigurations =
+    ::testing::Types<Gda<ExclusiveRecordRing>, Gda<ExclusiveRecordCollapsed>, Gda<ExclusiveNoRecordRing>,
+                     Gda<ExclusiveNoRecordCollapsed>, Gda<BlockHandoffRing>, Gda<BlockHandoffCollapsed>,
+                     Gda<BlockLockRing>, Gda<BlockLockCollapsed>, Gda<GpuHandoffRing>,
+                     Gda<GpuHandoffCollapsed>, Gda<GpuHandoffInlined>, Gda<GpuLockRing>,
+                     Gda<GpuLockCollapsed>>;
+
+/// One of each kind, for cases that take long or do not depend on the rest.
+using FewConfigurations =
+    ::testing::Types<Gda<ExclusiveRecordCollapsed>, Gda<ExclusiveNoRecordRing>, Gda<BlockLockCollapsed>,
+                     Gda<GpuHandoffRing>, Gda<GpuHandoffCollapsed>, Gda<GpuLockRing>>;
+
+using OrderingConfigurations = ::testing::Types<
+    Gda<RecordOrdering<Ordering::none>>, Gda<RecordOrdering<Ordering::gpu_fence>>,
+    Gda<RecordOrdering<Ordering::gpu_fence_record>>, Gda<RecordOrdering<Ordering::gpu_release>>,
+    Gda<RecordOrdering<Ordering::threadfence>>, Gda<RecordOrdering<Ordering::system_release>>,
+    Gda<RecordOrdering<Ordering::system_fence>>, Gda<NoRecordOrdering<Ordering::none>>,
+    Gda<NoRecordOrdering<Ordering::gpu_fence>>, Gda<NoRecordOrdering<Ordering::gpu_fence_record>>,
+    Gda<NoRecordOrdering<Ordering::gpu_release>>, Gda<NoRecordOrdering<Ordering::threadfence>>,
+    Gda<NoRecordOrdering<Ordering::system_release>>, Gda<NoRecordOrdering<Ordering::system_fence>>>;
+
+/// A case: its world is made when it asks for it.
+template <class Configuration>
+class Case : public ::testing::Test {
+ protected:
+  using Endpoint = typename Configuration::Endpoint;
+
+  static World make_world(const WorldOptions& options = {}) {
+    return World(options, Configuration::requirements());
+  }
+};
+
+}  // namespace belfry::conformance

@@ -1,0 +1,109 @@
+#pragma once
+/// \file
+/// The host's side of a case: PEs of one process over the software NIC, each with an endpoint, and launches
+/// on them.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "belfry/host/device_endpoint.hpp"
+#include "conformance/runner.hpp"
+
+namespace belfry::conformance {
+
+using device::Place;
+
+/// The windows of every world.
+enum WindowNumber : std::uint32_t {
+  kData,
+  kSignals,
+  kRelaxed,  ///< relaxed ordering: payload only
+};
+inline constexpr std::size_t kDataBytes = 1 << 20;
+inline constexpr std::size_t kSignalBytes = 1 << 16;
+
+struct WorldOptions {
+  int pes = 2;
+  std::size_t data_bytes = kDataBytes;
+  host::DeviceEndpointOptions endpoint;
+
+  WorldOptions();
+};
+
+/// Connected endpoints of all PEs. Failures to make them are failures of the test.
+class World {
+ public:
+  /// \param requirements of the policies that will run on it
+  World(const WorldOptions& options, const device::Requirements& requirements);
+
+  bool ok() const { return ok_; }
+  std::uint32_t pes() const { return static_cast<std::uint32_t>(endpoints_.size()); }
+  host::DeviceEndpoint& endpoint(std::uint32_t pe) const { return *endpoints_[pe]; }
+  const device::EndpointView& view(std::uint32_t pe) const { return endpoints_[pe]->view(); }
+
+  /// A PE's copy of a window, from a place on.
+  std::byte* bytes(std::uint32_t pe, Place place) const;
+  std::uint64_t word(std::uint32_t pe, Place place) const;
+  void set_word(std::uint32_t pe, Place place, std::uint64_t value) const;
+
+  /// Waits on a PE for a word to reach a value: what was put before on the same channel is visible then.
+  void await(std::uint32_t pe, Place word, std::uint64_t value) const;
+
+ private:
+  std::vector<std::unique_ptr<host::DeviceEndpoint>> endpoints_;
+  bool ok_ = false;
+};
+
+/// Runs kernels at the same time, each launch in a thread of its own.
+void run_together(std::vector<std::function<void()>> launches);
+
+/// A view of which the host has changed something: its arrays are copies.
+class ChangedView {
+ public:
+  explicit ChangedView(const device::EndpointView& view);
+  ChangedView(const ChangedView&) = delete;
+  ChangedView& operator=(const ChangedView&) = delete;
+
+  const device::EndpointView& view() const { return view_; }
+  device::SendQueue& queue(std::uint32_t pe, std::uint32_t index = 0) {
+    return queues_[pe * view_.queues_a_peer + index];
+  }
+  device::LocalWindow& window(std::uint32_t window) { return windows_[window]; }
+  device::RemoteWindow& remote(std::uint32_t window, std::uint32_t pe) {
+    return remotes_[window * view_.pe_count + pe];
+  }
+  /// A window more, with the addresses of `like`. \return its number
+  std::uint32_t add_window(std::uint32_t like);
+
+ private:
+  device::EndpointView view_;
+  Array<device::SendQueue> queues_;
+  Array<device::LocalWindow> windows_;
+  Array<device::RemoteWindow> remotes_;
+};
+
+/// Takes doorbells and records of a queue away from the NIC, and rings for real when told to.
+class MutedQueue {
+ public:
+  MutedQueue(ChangedView& view, std::uint32_t pe, std::uint32_t index = 0);
+
+  /// What was rung last goes to the NIC.
+  void ring() const;
+
+ private:
+  device::SendQueue real_;
+  std::unique_ptr<Array<std::uint64_t>> words_;  ///< doorbell, record
+};
+
+/// Every report without a failure.
+::testing::AssertionResult all_good(Array<Report>& reports);
+/// For messages.
+std::string describe(const device::Outcome& outcome);
+
+}  // namespace belfry::conformance
