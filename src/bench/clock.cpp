@@ -34,8 +34,9 @@ constexpr const char* counter_name() {
 
 Clock::Clock() {
   using std::chrono::steady_clock;
-  counter_ = counter_is_steady();
-  if (!counter_) {
+  const bool counter = counter_is_steady();
+  ticks_ = Ticks(counter);
+  if (!counter) {
     using Period = steady_clock::period;
     microseconds_per_tick_ = 1e6 * Period::num / Period::den;
     return;

@@ -5,11 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
+#include <vector>
 
-#include "bench/statistics.hpp"
+#include "bench/kernels/ticks.hpp"
 
 namespace belfry::bench {
 
@@ -18,28 +16,19 @@ class Clock {
   /// Finds out which counter can be used, and its rate (about 20 ms).
   Clock();
 
-  /// Ticks since some fixed moment. Instructions before it have executed when it reads the counter; stores
-  /// may still be on their way to memory.
-  std::uint64_t now() const {
-#if defined(__x86_64__)
-    if (counter_) {
-      _mm_lfence();
-      return __rdtsc();
-    }
-#elif defined(__aarch64__)
-    if (counter_) {
-      std::uint64_t ticks;
-      asm volatile("isb; mrs %0, cntvct_el0" : "=r"(ticks)::"memory");
-      return ticks;
-    }
-#endif
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
+  /// See Ticks::now().
+  std::uint64_t now() const { return ticks_.now(); }
+
+  /// The counter alone, for kernels.
+  Ticks ticks() const { return ticks_; }
 
   double microseconds(std::uint64_t ticks) const {
     return static_cast<double>(ticks) * microseconds_per_tick_;
   }
   double seconds(std::uint64_t ticks) const { return microseconds(ticks) / 1e6; }
+  std::uint64_t ticks_in(double microseconds) const {
+    return static_cast<std::uint64_t>(microseconds / microseconds_per_tick_);
+  }
 
   /// "tsc", "cntvct" or "steady_clock".
   const char* name() const { return name_; }
@@ -49,7 +38,7 @@ class Clock {
   std::vector<double> overhead_ns(unsigned reads) const;
 
  private:
-  bool counter_ = false;
+  Ticks ticks_;
   double microseconds_per_tick_ = 1e-3;
   const char* name_ = "steady_clock";
 };

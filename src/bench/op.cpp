@@ -1,10 +1,12 @@
 /// \file
-/// Experiment `op`: what one operation costs. Its first arms are libmlx5's own ibv_post_send.
+/// Experiment `op`: what one operation costs, by libmlx5's own ibv_post_send and by mini-gda.
 
 #include <poll.h>
 
+#include <algorithm>
 #include <exception>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -15,19 +17,25 @@
 #include "bench/cores.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/experiments.hpp"
+#include "bench/kernels/policies.hpp"
 #include "bench/op_end.hpp"
+#include "bench/op_gda.hpp"
+#include "bench/op_verbs.hpp"
 #include "bench/peer_process.hpp"
 
 namespace belfry::bench {
 namespace {
 
+constexpr const char* kVerbsInlineArm = "verbs-inline";
+constexpr const char* kVerbsPointerArm = "verbs-pointer";
+constexpr const char* kDoorbellArm = "doorbell";
 constexpr const char* kClockArm = "clock";
+/// Whose queue the bare doorbells are of.
+constexpr const char* kDoorbellQueue = "gda-inline";
 constexpr std::chrono::seconds kStartLimit{30};
 constexpr std::chrono::seconds kEndLimit{10};
 
-Payload payload_of(const std::string& arm) {
-  return arm == "verbs-pointer" ? Payload::pointer : Payload::inlined;
-}
+bool is_verbs(const std::string& arm) { return arm == kVerbsInlineArm || arm == kVerbsPointerArm; }
 
 /// \param pollers threads of ours that poll at the same time
 PollPolicy policy_of(const RunContext& run, const OpEnd& end, unsigned pollers) {
@@ -53,27 +61,100 @@ void add(Metrics& metrics, const std::string& arm, const std::string& name, std:
   metric.verified = metric.verified && verified;
 }
 
-/// Rank 0.
-Metrics measure_all(RunContext& run, OpEnd& end) {
-  const Clock clock;
-  const PollPolicy puts = policy_of(run, end, 1);
-  const PollPolicy round_trips = policy_of(run, end, 2);
-  Metrics metrics;
-  run.interleave([&](const std::string& arm, unsigned) {
-    if (arm == kClockArm) {
-      add(metrics, arm, "clock_overhead", clock.overhead_ns(static_cast<unsigned>(run.iterations())), true);
+/// The arms of mini-gda that this device has the queues for.
+std::vector<std::string> possible_gda_arms(RunContext& run, const host::DevxCapabilities& devx) {
+  std::vector<std::string> wanted = run.arms();
+  if (std::find(wanted.begin(), wanted.end(), kDoorbellArm) != wanted.end()) wanted.push_back(kDoorbellQueue);
+  std::vector<std::string> arms;
+  bool left_out = false;
+  for_each_op_arm([&](auto arm) {
+    if (std::find(wanted.begin(), wanted.end(), arm.name) == wanted.end()) return;
+    using Policy = typename decltype(arm)::Policy;
+    if (!devx.available || (Policy::doorbell_mode == device::DoorbellMode::no_record && !devx.no_record)) {
+      left_out = true;
       return;
     }
-    const Payload payload = payload_of(arm);
-    PutSamples put = end.measure_puts(payload, run.iterations(), puts, clock);
+    arms.emplace_back(arm.name);
+  });
+  if (left_out) {
+    run.note(devx.available
+                 ? "arms without a doorbell record are left out: the device does not offer that mode"
+                 : "mini-gda's arms are left out: they need DEVX");
+  }
+  return arms;
+}
+
+/// One rank: the verbs queue, mini-gda's queues on the same window, and what posts to them.
+class Rank {
+ public:
+  Rank(RunContext& run, host::Bootstrap& group)
+      : end_(run.options().nic, group, run.options().seed),
+        gda_arms_(possible_gda_arms(run, end_.endpoint().context().devx())),
+        gda_(end_, gda_arms_),
+        runner_(make_lane_runner()),
+        puts_(policy_of(run, end_, 1)),
+        round_trips_(policy_of(run, end_, 2)) {}
+
+  OpEnd& end() { return end_; }
+  const Clock& clock() const { return clock_; }
+  KernelRunner& runner() { return *runner_; }
+  bool yields() const { return round_trips_.yields; }
+
+  /// Whether mini-gda's arm can be measured here. Both ranks say the same.
+  bool has(const std::string& arm) const {
+    const std::string& needed = arm == kDoorbellArm ? kDoorbellQueue : arm;
+    return std::find(gda_arms_.begin(), gda_arms_.end(), needed) != gda_arms_.end();
+  }
+
+  /// nullptr for an arm that exchanges no messages, or cannot.
+  std::unique_ptr<OpPath> path(const std::string& arm) {
+    if (is_verbs(arm)) {
+      const auto payload = arm == kVerbsPointerArm ? VerbsPayload::pointer : VerbsPayload::inlined;
+      return std::make_unique<VerbsPath>(end_, clock_, payload, puts_, round_trips_);
+    }
+    if (arm == kClockArm || arm == kDoorbellArm || !has(arm)) return nullptr;
+    return std::make_unique<GdaPath>(end_, gda_, *runner_, clock_, arm);
+  }
+
+  std::vector<double> doorbells(std::uint64_t count) {
+    return measure_doorbells(end_, gda_.endpoint(kDoorbellQueue).view(), *runner_, clock_, count);
+  }
+
+ private:
+  const Clock clock_;
+  OpEnd end_;
+  std::vector<std::string> gda_arms_;
+  GdaEnd gda_;
+  std::unique_ptr<KernelRunner> runner_;
+  PollPolicy puts_;
+  PollPolicy round_trips_;
+};
+
+/// Rank 0.
+Metrics measure_all(RunContext& run, Rank& rank) {
+  Metrics metrics;
+  run.interleave([&](const std::string& arm, unsigned) {
+    const std::uint64_t count = run.iterations();
+    if (arm == kClockArm) {
+      add(metrics, arm, "clock_overhead", rank.clock().overhead_ns(static_cast<unsigned>(count)), true);
+      return;
+    }
+    if (arm == kDoorbellArm && rank.has(arm)) {
+      add(metrics, arm, "issue", rank.doorbells(count), true);
+      return;
+    }
+    const auto path = rank.path(arm);
+    if (path == nullptr) return;
+    PutSamples put = rank.end().measure_puts(*path, count);
     add(metrics, arm, "issue", std::move(put.issue), put.verified);
     add(metrics, arm, "put_completion", std::move(put.put_completion), put.verified);
-    RoundTripSamples trip = end.measure_round_trips(payload, run.iterations(), round_trips, clock);
+    RoundTripSamples trip = rank.end().measure_round_trips(*path, count);
     add(metrics, arm, "round_trip", std::move(trip.round_trip), trip.verified);
   });
-  run.note(std::string("clock: ") + clock.name() +
+  run.note(std::string("clock: ") + rank.clock().name() +
            "; every figure contains one clock reading (arm clock); polling " +
-           (round_trips.yields ? "gives its core away, for want of cores" : "spins"));
+           (rank.yields() ? "gives its core away, for want of cores" : "spins"));
+  run.note(std::string("mini-gda's kernels run on ") + rank.runner().name() + ", one thread each");
   return metrics;
 }
 
@@ -84,7 +165,7 @@ std::vector<Record> records_of(const RunContext& run, const Metrics& metrics) {
       const auto found = metrics.find({arm, info.name});
       if (found == metrics.end()) continue;
       Record record = run.record(arm, info.name, found->second.series);
-      if (arm != kClockArm) {
+      if (arm != kClockArm && arm != kDoorbellArm) {
         record.verified = found->second.verified;
         set(record.parameters, "bytes", std::int64_t{kSlotBytes});
         set(record.parameters, "outstanding", std::int64_t{1});
@@ -97,20 +178,21 @@ std::vector<Record> records_of(const RunContext& run, const Metrics& metrics) {
 
 /// Rank 0 of a group of two, whichever way the group came about.
 std::vector<Record> measure(RunContext& run, host::Bootstrap& group) {
-  OpEnd end(run.options().nic, group, run.options().seed);
-  run.use_nic(describe_nic(end.endpoint().context()));
-  for (const std::string& decision : end.endpoint().decisions()) run.note(decision);
-  return records_of(run, measure_all(run, end));
+  Rank rank(run, group);
+  const host::Endpoint& endpoint = rank.end().endpoint();
+  run.use_nic(describe_nic(endpoint.context()));
+  for (const std::string& decision : endpoint.decisions()) run.note(decision);
+  return records_of(run, measure_all(run, rank));
 }
 
 /// Rank 1.
 void serve(RunContext& run, host::Bootstrap& group) {
-  OpEnd end(run.options().nic, group, run.options().seed);
-  const PollPolicy policy = policy_of(run, end, 2);
+  Rank rank(run, group);
   run.interleave([&](const std::string& arm, unsigned) {
-    if (arm == kClockArm) return;
-    end.serve_puts(run.iterations());
-    end.serve_round_trips(payload_of(arm), run.iterations(), policy);
+    const auto path = rank.path(arm);
+    if (path == nullptr) return;
+    rank.end().serve_puts(run.iterations());
+    rank.end().serve_round_trips(*path, run.iterations());
   });
 }
 
@@ -206,13 +288,15 @@ Experiment op_experiment() {
   experiment.name = "op";
   experiment.description = "what one operation costs: 8 B RDMA WRITE, one outstanding";
   experiment.arms = {
-      {"verbs-inline", "ibv_post_send, payload copied into the WQE", "op/mini-gda-inline"},
-      {"verbs-pointer", "ibv_post_send, payload fetched by the NIC", "op/mini-gda-pointer"},
-      {kClockArm, "the clock itself: what reading it twice measures", ""},
+      {kVerbsInlineArm, "ibv_post_send, payload copied into the WQE", "op/mini-gda-inline"},
+      {kVerbsPointerArm, "ibv_post_send, payload fetched by the NIC", "op/mini-gda-pointer"},
   };
+  for_each_op_arm([&](auto arm) { experiment.arms.push_back({arm.name, arm.description, arm.reference}); });
+  experiment.arms.push_back({kDoorbellArm, "the doorbell store alone: no WQE, no record", ""});
+  experiment.arms.push_back({kClockArm, "the clock itself: what reading it twice measures", ""});
   experiment.metrics = {
-      {"issue", "us", "time in ibv_post_send"},
-      {"put_completion", "us", "from before ibv_post_send to having polled the CQE"},
+      {"issue", "us", "time in the call that posts: ibv_post_send, put()"},
+      {"put_completion", "us", "from before that call to having polled the CQE"},
       {"round_trip", "us", "write to the peer's memory until its answer is seen in ours"},
       {"clock_overhead", "ns", "two clock readings in a row"},
   };

@@ -28,8 +28,7 @@ bool target_is_right(std::span<const std::byte> target, std::uint64_t seed, std:
     std::memcpy(&held, target.data() + target_offset(slot), sizeof held);
     std::uint64_t expected = 0;
     if (slot < writes) {
-      const std::uint64_t last = slot + (writes - 1 - slot) / kTargetSlots * kTargetSlots;
-      expected = target_value(seed, last);
+      expected = target_value(seed, last_write(slot, kTargetSlots, writes));
     }
     if (held != expected) return false;
   }

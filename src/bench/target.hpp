@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <span>
 
+#include "bench/kernels/target_value.hpp"
+
 namespace belfry::bench {
 
 inline constexpr std::size_t kTargetSlots = 4096;
@@ -15,13 +17,6 @@ inline constexpr std::size_t kSlotBytes = 8;
 inline constexpr std::size_t kGuardBytes = 64;
 /// Guard, slots, guard.
 inline constexpr std::size_t kTargetBytes = 2 * kGuardBytes + kTargetSlots * kSlotBytes;
-
-/// The value of write `i`: cheap enough to be made for each write of a stream, another one for each write
-/// to a slot, and never 0, which is what a slot holds before anything is written to it.
-constexpr std::uint64_t target_value(std::uint64_t seed, std::uint64_t i) {
-  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15ull;  // 2^64 over the golden ratio
-  return (((i + 1) * kOdd) ^ (seed * 0xbf58476d1ce4e5b9ull)) | 1u;
-}
 
 /// Where write `i` goes, in bytes from the target's begin.
 constexpr std::size_t target_offset(std::uint64_t i) { return kGuardBytes + (i % kTargetSlots) * kSlotBytes; }

@@ -1,0 +1,44 @@
+#pragma once
+/// \file
+/// What runs the measured kernels (src/bench/kernels): CPU lanes, or a GPU.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "bench/kernels/jobs.hpp"
+
+namespace belfry::bench {
+
+/// Each call returns when its kernel has ended; how it ended is in the job's KernelEnd. Throws
+/// std::invalid_argument for an arm that has no kernel, std::runtime_error for a launch that failed.
+class KernelRunner {
+ public:
+  virtual ~KernelRunner() = default;
+
+  /// "lanes"
+  virtual const char* name() const = 0;
+  /// Memory of zeros that kernels write and the host reads after them.
+  virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
+
+  // \param arm of for_each_op_arm()
+  virtual void puts(const std::string& arm, const PutJob& job) = 0;
+  virtual void round_trips(const std::string& arm, const FlagJob& job) = 0;
+  virtual void echo(const std::string& arm, const FlagJob& job) = 0;
+  virtual void doorbells(const DoorbellJob& job) = 0;
+};
+
+/// On CPU threads of this process (src/lanes).
+std::unique_ptr<KernelRunner> make_lane_runner();
+
+/// `count` zeroed T of a runner's memory.
+template <class T>
+std::shared_ptr<T> allocate_of(KernelRunner& runner, std::size_t count) {
+  return std::static_pointer_cast<T>(runner.allocate(count * sizeof(T)));
+}
+
+/// Throws host::Error that says how the kernel failed, unless it ended well.
+/// \param what it was doing, "mini-gda's puts"
+void check_end(const KernelEnd& end, const std::string& what);
+
+}  // namespace belfry::bench

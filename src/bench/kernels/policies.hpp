@@ -1,0 +1,95 @@
+#pragma once
+/// \file
+/// The policies that are measured on one operation at a time, one list for the experiment's arms and for what
+/// runs them.
+
+#include <cstdint>
+
+#include "belfry/device/policy.hpp"
+
+namespace belfry::bench {
+
+/// Where a kernel takes the payload from.
+enum class PutFrom : std::uint8_t {
+  memory,    ///< put(): the window
+  register_  ///< put_value()
+};
+
+template <device::Ordering ordering_, device::DoorbellMode mode_, device::Payload payload_,
+          device::CompletionLayout layout_ = device::CompletionLayout::collapsed>
+struct OpPolicy : device::DefaultPolicy {
+  static constexpr device::Ordering ordering = ordering_;
+  static constexpr device::DoorbellMode doorbell_mode = mode_;
+  static constexpr device::Payload payload = payload_;
+  static constexpr device::CompletionLayout completion_layout = layout_;
+  // The arms are measured because of what they assume, or fail to.
+  static constexpr bool assume_doorbell_only = true;
+  static constexpr bool unsafe_control = ordering_ == device::Ordering::none;
+};
+
+/// One way of posting, as an arm.
+template <class Policy_, PutFrom from_>
+struct OpArm {
+  using Policy = Policy_;
+  static constexpr PutFrom from = from_;
+  const char* name;
+  const char* description;
+  const char* reference;  ///< published row
+};
+
+/// Calls `visit(arm)` with each OpArm.
+template <class Visit>
+void for_each_op_arm(Visit&& visit) {
+  using device::DoorbellMode;
+  using device::Ordering;
+  using device::Payload;
+  constexpr auto kDefault = device::default_ordering(DoorbellMode::record);
+  constexpr auto kDefaultNoRecord = device::default_ordering(DoorbellMode::no_record);
+  constexpr auto kRecord = DoorbellMode::record;
+  constexpr auto kNoRecord = DoorbellMode::no_record;
+  constexpr auto kInline = Payload::inlined;
+  constexpr auto kRing = device::CompletionLayout::ring;
+
+  visit(OpArm<OpPolicy<kDefault, kRecord, kInline>, PutFrom::memory>{
+      "gda-inline", "mini-gda, defaults, payload copied into the WQE", "op/mini-gda-inline"});
+  visit(OpArm<OpPolicy<kDefault, kRecord, Payload::pointer>, PutFrom::memory>{
+      "gda-pointer", "mini-gda, defaults, payload fetched by the NIC", "op/mini-gda-pointer"});
+  visit(OpArm<OpPolicy<kDefault, kRecord, kInline>, PutFrom::register_>{
+      "gda-value", "mini-gda, defaults, payload from a register", "op/mini-gda-inline"});
+  visit(OpArm<OpPolicy<kDefault, kRecord, kInline, kRing>, PutFrom::memory>{
+      "gda-cq-ring", "gda-inline with a completion ring in place of the collapsed CQ", ""});
+  visit(OpArm<OpPolicy<kDefaultNoRecord, kNoRecord, Payload::pointer>, PutFrom::memory>{
+      "gda-pointer-no-record", "gda-pointer without a doorbell record", ""});
+
+  visit(OpArm<OpPolicy<Ordering::none, kRecord, kInline>, PutFrom::memory>{
+      "gda-none", "W R D: unsafe, the control", "ordering/none"});
+  visit(OpArm<OpPolicy<Ordering::gpu_fence, kRecord, kInline>, PutFrom::memory>{
+      "gda-gpu-fence", "W R fence.gpu D", "ordering/gpu_fence"});
+  visit(OpArm<OpPolicy<Ordering::gpu_fence_record, kRecord, kInline>, PutFrom::memory>{
+      "gda-gpu-fence-record", "W fence.gpu R fence.gpu D", "ordering/gpu_fence_record"});
+  visit(OpArm<OpPolicy<Ordering::gpu_release, kRecord, kInline>, PutFrom::memory>{
+      "gda-gpu-release", "W st.release.gpu R, st.release.gpu D: the default, as gda-inline",
+      "ordering/gpu_release"});
+  visit(OpArm<OpPolicy<Ordering::threadfence, kRecord, kInline>, PutFrom::memory>{
+      "gda-threadfence", "W __threadfence R __threadfence D", "ordering/threadfence"});
+  visit(OpArm<OpPolicy<Ordering::system_release, kRecord, kInline>, PutFrom::memory>{
+      "gda-system-release", "W st.release.sys R, st.release.sys D", "ordering/system_release"});
+  visit(OpArm<OpPolicy<Ordering::system_fence, kRecord, kInline>, PutFrom::memory>{
+      "gda-system-fence", "W fence.sys R fence.sys D", "ordering/system_fence"});
+
+  // gpu_fence and gpu_fence_record are one sequence where there is no record.
+  visit(OpArm<OpPolicy<Ordering::none, kNoRecord, kInline>, PutFrom::memory>{"gda-none-no-record",
+                                                                             "W D: unsafe, the control", ""});
+  visit(OpArm<OpPolicy<Ordering::gpu_fence, kNoRecord, kInline>, PutFrom::memory>{
+      "gda-gpu-fence-no-record", "W fence.gpu D: the default without a record", ""});
+  visit(OpArm<OpPolicy<Ordering::gpu_release, kNoRecord, kInline>, PutFrom::memory>{
+      "gda-gpu-release-no-record", "W st.release.gpu D", ""});
+  visit(OpArm<OpPolicy<Ordering::threadfence, kNoRecord, kInline>, PutFrom::memory>{
+      "gda-threadfence-no-record", "W __threadfence D", ""});
+  visit(OpArm<OpPolicy<Ordering::system_release, kNoRecord, kInline>, PutFrom::memory>{
+      "gda-system-release-no-record", "W st.release.sys D", ""});
+  visit(OpArm<OpPolicy<Ordering::system_fence, kNoRecord, kInline>, PutFrom::memory>{
+      "gda-system-fence-no-record", "W fence.sys D", ""});
+}
+
+}  // namespace belfry::bench

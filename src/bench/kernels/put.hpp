@@ -1,0 +1,162 @@
+#pragma once
+/// \file
+/// Kernels of one operation at a time.
+
+#include <cstring>
+
+#include "belfry/device/gda.hpp"
+#include "bench/kernels/jobs.hpp"
+#include "bench/kernels/policies.hpp"
+#include "bench/kernels/target_value.hpp"
+
+namespace belfry::bench {
+
+inline constexpr port::Timeout kKernelTimeout = port::Timeout::seconds(kKernelWaitSeconds);
+
+/// The address of a byte of this PE's own copy of a window.
+BELFRY_FN inline std::byte* own_address(const device::EndpointView& view, device::Place place) {
+  return reinterpret_cast<std::byte*>(view.windows[place.window].address + place.offset);
+}
+
+BELFRY_FN inline device::Outcome outcome_of(device::Operation op) {
+  device::Outcome outcome;
+  outcome.status = op.status;
+  return outcome;
+}
+
+/// Puts the payload of write `i` where put_from() takes it.
+BELFRY_FN inline void prepare_source(const device::EndpointView& view, device::Place source,
+                                     std::uint64_t value, std::uint32_t bytes) {
+  memcpy(own_address(view, source), &value, bytes < sizeof value ? bytes : sizeof value);
+}
+
+template <PutFrom from, class Channel>
+BELFRY_FN device::Operation put_from(Channel& channel, device::Place remote, device::Place local,
+                                     std::uint64_t value, std::uint32_t bytes) {
+  if constexpr (from == PutFrom::register_) {
+    return channel.put_value(device::Thread{}, remote, value);
+  } else {
+    return channel.put(device::Thread{}, remote, local, bytes);
+  }
+}
+
+template <class Policy, PutFrom from>
+struct PutKernel {
+  PutJob job;
+
+  BELFRY_FN void operator()() const {
+    device::gda::Channel<Policy> channel(job.view, job.peer);
+    const std::uint64_t all = job.warm_up + job.count;
+    for (std::uint64_t i = 0; i < all; ++i) {
+      const device::Outcome outcome = one(channel, i);
+      if (outcome.ok()) continue;
+      job.end->outcome = outcome;
+      return;
+    }
+  }
+
+ private:
+  BELFRY_FN device::Outcome one(device::gda::Channel<Policy>& channel, std::uint64_t i) const {
+    const std::uint64_t value = target_value(job.seed, i);
+    const device::Place local = job.source.at(i);
+    const device::Place remote = job.target.at(i);
+    if constexpr (from == PutFrom::memory) prepare_source(job.view, local, value, job.bytes);
+    const std::uint64_t begin = job.clock.now();
+    const device::Operation op = put_from<from>(channel, remote, local, value, job.bytes);
+    const std::uint64_t issued = job.clock.now();
+    const device::Outcome outcome = channel.wait(device::Thread{}, op, kKernelTimeout);
+    const std::uint64_t done = job.clock.now();
+    if (i >= job.warm_up) {
+      job.issue[i - job.warm_up] = issued - begin;
+      job.completion[i - job.warm_up] = done - begin;
+    }
+    return outcome;
+  }
+};
+
+/// Waits until the flag is no longer `before`. \return its value then, 0 if it stayed
+BELFRY_FN inline std::uint64_t wait_for_flag(const FlagJob& job, std::uint64_t before) {
+  const device::Status status =
+      device::wait_signal(job.view, job.flag, device::Compare::not_equal, before, kKernelTimeout);
+  if (status != device::Status::done) {
+    job.end->outcome.status = status;
+    return 0;
+  }
+  return port::load<port::Scope::system>(
+      reinterpret_cast<const std::uint64_t*>(own_address(job.view, job.flag)));
+}
+
+/// The end that asks.
+template <class Policy, PutFrom from>
+struct RoundTripKernel {
+  FlagJob job;
+
+  BELFRY_FN void operator()() const {
+    device::gda::Channel<Policy> channel(job.view, job.peer);
+    std::uint64_t before = 0;
+    const std::uint64_t all = job.warm_up + job.count;
+    for (std::uint64_t i = 0; i < all; ++i) {
+      const std::uint64_t value = target_value(job.seed, i);
+      const device::Place local = job.source.at(i);
+      const std::uint64_t begin = job.clock.now();
+      if constexpr (from == PutFrom::memory) prepare_source(job.view, local, value, sizeof value);
+      const device::Operation op = put_from<from>(channel, job.flag, local, value, sizeof value);
+      if (!op.ok()) {
+        job.end->outcome = outcome_of(op);
+        return;
+      }
+      const std::uint64_t seen = wait_for_flag(job, before);
+      const std::uint64_t done = job.clock.now();
+      if (seen == 0) return;
+      if (seen != value) job.end->wrong = true;
+      before = seen;
+      if (i >= job.warm_up) job.round_trip[i - job.warm_up] = done - begin;
+    }
+    job.end->outcome = channel.flush(device::Thread{}, kKernelTimeout);
+  }
+};
+
+/// The end that answers: with the value that it was sent, so that a wrong one comes back wrong.
+template <class Policy, PutFrom from>
+struct EchoKernel {
+  FlagJob job;
+
+  BELFRY_FN void operator()() const {
+    device::gda::Channel<Policy> channel(job.view, job.peer);
+    std::uint64_t before = 0;
+    const std::uint64_t all = job.warm_up + job.count;
+    for (std::uint64_t i = 0; i < all; ++i) {
+      const std::uint64_t value = wait_for_flag(job, before);
+      if (value == 0) return;
+      before = value;
+      const device::Place local = job.source.at(i);
+      if constexpr (from == PutFrom::memory) prepare_source(job.view, local, value, sizeof value);
+      const device::Operation op = put_from<from>(channel, job.flag, local, value, sizeof value);
+      if (!op.ok()) {
+        job.end->outcome = outcome_of(op);
+        return;
+      }
+    }
+    job.end->outcome = channel.flush(device::Thread{}, kKernelTimeout);
+  }
+};
+
+/// The register store alone. The doorbell names the blocks that the NIC has been told of already.
+struct DoorbellKernel {
+  DoorbellJob job;
+
+  BELFRY_FN void operator()() const {
+    const device::SendQueue queue = job.view.queues[job.peer * job.view.queues_a_peer];
+    const std::uint64_t producer = port::load<port::Scope::gpu>(&queue.state->published);
+    for (std::uint64_t i = 0; i < job.count; ++i) {
+      const std::uint64_t begin = job.clock.now();
+      device::gda::ring_in_order<device::Ordering::none, device::DoorbellMode::no_record>(queue, producer);
+      const std::uint64_t rung = job.clock.now();
+      job.issue[i] = rung - begin;
+      while (job.clock.now() - rung < job.pause_ticks) {
+      }
+    }
+  }
+};
+
+}  // namespace belfry::bench
