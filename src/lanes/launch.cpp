@@ -88,29 +88,31 @@ class Residency {
 /// The CPU threads of a launch, which wait for its start together.
 class Crew {
  public:
-  explicit Crew(LaunchState& launch) : launch_(launch) {
+  explicit Crew(LaunchState& launch) : launch_(launch), count_(launch.blocks_at_once * launch.warps_a_block) {
     for (std::uint32_t i = 0; i < launch.blocks_at_once; ++i) {
       residencies_.push_back(std::make_unique<Residency>(launch, next_block_));
     }
   }
 
   std::chrono::nanoseconds run(Clock::time_point deadline) {
-    const std::uint32_t count = launch_.blocks_at_once * launch_.warps_a_block;
+    const bool caller_runs = launch_.options.caller_runs;
     bool complete = true;
     try {
-      for (std::uint32_t i = 0; i < count; ++i) hire(i);
+      for (std::uint32_t i = caller_runs ? 1 : 0; i < count_; ++i) hire(i);
+      if (caller_runs) threads_.emplace_back([this, deadline] { watch(deadline); });
     } catch (const std::system_error& error) {
       complete = false;
       launch_.fail(std::make_exception_ptr(LaunchError(ErrorKind::system,
                                                        launch_.options.name + ": CPU thread " +
                                                            std::to_string(threads_.size() + 1) + " of " +
-                                                           std::to_string(count) + ": " + error.what(),
+                                                           std::to_string(count_) + ": " + error.what(),
                                                        "Lower LaunchOptions::cpu_threads, correct its cpus, "
                                                        "or raise the limit of processes (ulimit -u)")));
     }
     const Clock::time_point start = Clock::now();
     open(complete);
-    if (complete) wait(deadline, count);
+    if (complete && caller_runs) run_warp(0);
+    if (complete && !caller_runs) wait(deadline);
     for (std::thread& thread : threads_) thread.join();
     return Clock::now() - start;
   }
@@ -136,9 +138,19 @@ class Crew {
   void work(std::uint32_t index) {
     gate_.wait(Gate::closed);
     if (gate_.load() == Gate::cancelled) return;
+    run_warp(index);
+  }
+
+  void run_warp(std::uint32_t index) {
     residencies_[index / launch_.warps_a_block]->run_warps(index % launch_.warps_a_block);
     const std::lock_guard lock(mutex_);
-    if (++ended_ == threads_.size()) all_ended_.notify_one();
+    if (++ended_ == count_) all_ended_.notify_one();
+  }
+
+  /// Keeps the deadline while the caller runs a warp.
+  void watch(Clock::time_point deadline) {
+    gate_.wait(Gate::closed);
+    if (gate_.load() == Gate::open) wait(deadline);
   }
 
   void open(bool complete) {
@@ -146,22 +158,23 @@ class Crew {
     gate_.notify_all();
   }
 
-  void wait(Clock::time_point deadline, std::uint32_t count) {
+  void wait(Clock::time_point deadline) {
     std::unique_lock lock(mutex_);
-    if (all_ended_.wait_until(lock, deadline, [&] { return ended_ == count; })) return;
+    if (all_ended_.wait_until(lock, deadline, [&] { return ended_ == count_; })) return;
     launch_.time_out();
   }
 
   enum class Gate : std::uint32_t { closed, open, cancelled };
 
   LaunchState& launch_;
+  const std::uint32_t count_;  ///< CPU threads that run warps
   std::atomic<std::uint64_t> next_block_{0};
   std::vector<std::unique_ptr<Residency>> residencies_;
   std::vector<std::thread> threads_;
   std::atomic<Gate> gate_{Gate::closed};
   std::mutex mutex_;
   std::condition_variable all_ended_;
-  std::size_t ended_ = 0;
+  std::uint32_t ended_ = 0;
 };
 
 Clock::time_point deadline_after(std::chrono::nanoseconds wait) {

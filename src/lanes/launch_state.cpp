@@ -35,7 +35,7 @@ LaunchState::LaunchState(Grid of, const LaunchOptions& with, detail::AnyKernel w
       kernel(what),
       warps_a_block((of.threads + port::kWarpSize - 1) / port::kWarpSize),
       blocks_at_once(std::min(of.blocks, with.cpu_threads / warps_a_block)),
-      crowded(warps_a_block * blocks_at_once > cpus_for(with)) {}
+      crowded(with.gives_way || warps_a_block * blocks_at_once > cpus_for(with)) {}
 
 void LaunchState::fail(std::exception_ptr reason) {
   const std::lock_guard lock(mutex_);

@@ -22,7 +22,7 @@ class LaunchState {
   const detail::AnyKernel kernel;
   const std::uint32_t warps_a_block;
   const std::uint32_t blocks_at_once;
-  /// Whether warps outnumber the CPUs: then one that waits gives way at once.
+  /// Whether warps, or they and others, outnumber the CPUs: then one that waits gives way at once.
   const bool crowded;
 
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }

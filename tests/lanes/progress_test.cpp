@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -9,6 +13,16 @@
 #include "belfry/port/lane.hpp"
 #include "belfry/port/memory.hpp"
 #include "belfry/port/time.hpp"
+
+namespace {
+std::atomic<std::uint64_t> given_away{0};
+}  // namespace
+
+/// Counts what lanes call, in place of the C library's.
+extern "C" int sched_yield() noexcept {
+  given_away.fetch_add(1, std::memory_order_relaxed);
+  return static_cast<int>(syscall(SYS_sched_yield));
+}
 
 namespace belfry::lanes {
 namespace {
@@ -24,6 +38,56 @@ bool wait_for(const std::uint64_t* word, std::uint64_t value) {
   }
   port::fence<Scope::system>();
   return true;
+}
+
+// Fault: a launch that shares its CPUs with other pollers keeps them for itself, or one that does not calls
+// the system with every look.
+TEST(Progress, AWaitingWarpGivesWayWhereItIsToldTo) {
+  constexpr std::uint64_t kLooks = 1000;
+  const auto yields_of = [](bool gives_way) {
+    LaunchOptions options;
+    options.gives_way = gives_way;
+    const std::uint64_t before = given_away;
+    const std::uint64_t word = 0;
+    launch({1, 1}, options, [&word] {
+      for (std::uint64_t i = 0; i < kLooks; ++i) static_cast<void>(port::poll<Scope::system>(&word));
+    });
+    return given_away - before;
+  };
+  EXPECT_GE(yields_of(true), kLooks - 1);
+  EXPECT_LE(yields_of(false), kLooks / 10);
+}
+
+// Fault: the caller's warp runs on another thread, runs twice or not at all, or nobody else's runs.
+TEST(Progress, TheCallerRunsTheFirstWarp) {
+  LaunchOptions options;
+  options.caller_runs = true;
+  for (const Grid grid : {Grid{1, 1}, Grid{1, 80}, Grid{3, 40}}) {
+    std::atomic<std::uint32_t> runs{0}, on_caller{0};
+    const std::thread::id caller = std::this_thread::get_id();
+    launch(grid, options, [&] {
+      port::sync_block();
+      runs += 1;
+      if (std::this_thread::get_id() == caller) on_caller += 1;
+    });
+    EXPECT_EQ(runs, grid.blocks * grid.threads);
+    EXPECT_EQ(on_caller, std::min(grid.threads, 32u));
+    EXPECT_EQ(port::current_lane(), nullptr);
+  }
+}
+
+// Fault: nobody keeps the deadline while the caller runs a warp.
+TEST(Progress, ACallerThatRunsIsHeldToTheDeadline) {
+  LaunchOptions options;
+  options.caller_runs = true;
+  options.deadline = std::chrono::milliseconds(50);
+  const std::uint64_t word = 0;
+  try {
+    launch({1, 1}, options, [&word] { wait_for(&word, 1); });
+    ADD_FAILURE() << "it ended";
+  } catch (const LaunchError& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::timed_out) << error.what();
+  }
 }
 
 // Fault: a lane that polls keeps the CPU thread from the lane that it waits for.

@@ -37,7 +37,13 @@ struct LaunchOptions {
   std::uint32_t cpu_threads = 256;                               ///< most warps that run at the same time
   std::size_t stack_bytes = std::size_t{256} << 10;              ///< of each lane; a guard page lies below
   bool cooperative = false;  ///< all blocks at the same time, or a refusal
-  std::vector<int> cpus;     ///< CPUs to pin warps to, taken in turns; empty: the system places them
+  /// A warp that waits gives its CPU away at once, for others that poll share it. Always so where the
+  /// launch's own warps outnumber the CPUs.
+  bool gives_way = false;
+  /// The calling thread runs the first warp, in place of a new thread; it is not pinned. For measurements:
+  /// the system has placed the caller already, beside whatever else runs.
+  bool caller_runs = false;
+  std::vector<int> cpus;  ///< CPUs to pin warps to, taken in turns; empty: the system places them
 };
 
 /// How a launch that ran to its end was run.
