@@ -29,7 +29,8 @@ class KernelRunner {
 };
 
 /// On CPU threads of this process (src/lanes).
-std::unique_ptr<KernelRunner> make_lane_runner();
+/// \param gives_way whether a lane that waits gives its core away at once: PollPolicy::yields
+std::unique_ptr<KernelRunner> make_lane_runner(bool gives_way);
 
 /// `count` zeroed T of a runner's memory.
 template <class T>

@@ -91,13 +91,14 @@ class Rank {
       : end_(run.options().nic, group, run.options().seed),
         gda_arms_(possible_gda_arms(run, end_.endpoint().context().devx())),
         gda_(end_, gda_arms_),
-        runner_(make_lane_runner()),
         puts_(policy_of(run, end_, 1)),
-        round_trips_(policy_of(run, end_, 2)) {}
+        round_trips_(policy_of(run, end_, 2)),
+        put_runner_(make_lane_runner(puts_.yields)),
+        round_trip_runner_(make_lane_runner(round_trips_.yields)) {}
 
   OpEnd& end() { return end_; }
   const Clock& clock() const { return clock_; }
-  KernelRunner& runner() { return *runner_; }
+  const char* runner_name() const { return put_runner_->name(); }
   bool yields() const { return round_trips_.yields; }
 
   /// Whether mini-gda's arm can be measured here. Both ranks say the same.
@@ -113,11 +114,11 @@ class Rank {
       return std::make_unique<VerbsPath>(end_, clock_, payload, puts_, round_trips_);
     }
     if (arm == kClockArm || arm == kDoorbellArm || !has(arm)) return nullptr;
-    return std::make_unique<GdaPath>(end_, gda_, *runner_, clock_, arm);
+    return std::make_unique<GdaPath>(end_, gda_, *put_runner_, *round_trip_runner_, clock_, arm);
   }
 
   std::vector<double> doorbells(std::uint64_t count) {
-    return measure_doorbells(end_, gda_.endpoint(kDoorbellQueue).view(), *runner_, clock_, count);
+    return measure_doorbells(end_, gda_.endpoint(kDoorbellQueue).view(), *put_runner_, clock_, count);
   }
 
  private:
@@ -125,9 +126,10 @@ class Rank {
   OpEnd end_;
   std::vector<std::string> gda_arms_;
   GdaEnd gda_;
-  std::unique_ptr<KernelRunner> runner_;
   PollPolicy puts_;
   PollPolicy round_trips_;
+  std::unique_ptr<KernelRunner> put_runner_;
+  std::unique_ptr<KernelRunner> round_trip_runner_;
 };
 
 /// Rank 0.
@@ -154,7 +156,7 @@ Metrics measure_all(RunContext& run, Rank& rank) {
   run.note(std::string("clock: ") + rank.clock().name() +
            "; every figure contains one clock reading (arm clock); polling " +
            (rank.yields() ? "gives its core away, for want of cores" : "spins"));
-  run.note(std::string("mini-gda's kernels run on ") + rank.runner().name() + ", one thread each");
+  run.note(std::string("mini-gda's kernels run on ") + rank.runner_name() + ", one thread each");
   return metrics;
 }
 

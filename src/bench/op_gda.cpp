@@ -56,19 +56,20 @@ GdaEnd::GdaEnd(const OpEnd& end, const std::vector<std::string>& arms) {
 
 const host::DeviceEndpoint& GdaEnd::endpoint(const std::string& arm) const { return *by_arm_.at(arm); }
 
-GdaPath::GdaPath(const OpEnd& end, const GdaEnd& gda, KernelRunner& runner, const Clock& clock,
-                 std::string arm)
+GdaPath::GdaPath(const OpEnd& end, const GdaEnd& gda, KernelRunner& puts, KernelRunner& round_trips,
+                 const Clock& clock, std::string arm)
     : endpoint_(gda.endpoint(arm)),
-      runner_(runner),
+      puts_(puts),
+      round_trips_(round_trips),
       clock_(clock),
       arm_(std::move(arm)),
       peer_(static_cast<std::uint32_t>(end.peer())),
       seed_(end.seed()) {}
 
 void GdaPath::puts(std::uint64_t count, PutSamples& samples) {
-  const auto issue = allocate_of<std::uint64_t>(runner_, count);
-  const auto completion = allocate_of<std::uint64_t>(runner_, count);
-  const auto end = allocate_of<KernelEnd>(runner_, 1);
+  const auto issue = allocate_of<std::uint64_t>(puts_, count);
+  const auto completion = allocate_of<std::uint64_t>(puts_, count);
+  const auto end = allocate_of<KernelEnd>(puts_, 1);
   PutJob job;
   job.view = endpoint_.view();
   job.clock = clock_.ticks();
@@ -81,7 +82,7 @@ void GdaPath::puts(std::uint64_t count, PutSamples& samples) {
   job.issue = issue.get();
   job.completion = completion.get();
   job.end = end.get();
-  runner_.puts(arm_, job);
+  puts_.puts(arm_, job);
   check_end(*end, "the puts of " + arm_);
   samples.issue = to_microseconds(issue.get(), count, clock_);
   samples.put_completion = to_microseconds(completion.get(), count, clock_);
@@ -102,19 +103,19 @@ FlagJob GdaPath::flag_job(std::uint64_t count, KernelEnd* end) const {
 }
 
 void GdaPath::round_trips(std::uint64_t count, RoundTripSamples& samples) {
-  const auto ticks = allocate_of<std::uint64_t>(runner_, count);
-  const auto end = allocate_of<KernelEnd>(runner_, 1);
+  const auto ticks = allocate_of<std::uint64_t>(puts_, count);
+  const auto end = allocate_of<KernelEnd>(puts_, 1);
   FlagJob job = flag_job(count, end.get());
   job.round_trip = ticks.get();
-  runner_.round_trips(arm_, job);
+  round_trips_.round_trips(arm_, job);
   check_end(*end, "the round trips of " + arm_);
   samples.round_trip = to_microseconds(ticks.get(), count, clock_);
   samples.verified = samples.verified && !end->wrong;
 }
 
 void GdaPath::echo(std::uint64_t count) {
-  const auto end = allocate_of<KernelEnd>(runner_, 1);
-  runner_.echo(arm_, flag_job(count, end.get()));
+  const auto end = allocate_of<KernelEnd>(puts_, 1);
+  round_trips_.echo(arm_, flag_job(count, end.get()));
   check_end(*end, "the answers of " + arm_);
 }
 

@@ -32,7 +32,9 @@ class GdaEnd {
 
 class GdaPath final : public OpPath {
  public:
-  GdaPath(const OpEnd& end, const GdaEnd& gda, KernelRunner& runner, const Clock& clock, std::string arm);
+  /// \param puts, round_trips what runs the kernels of each of the two
+  GdaPath(const OpEnd& end, const GdaEnd& gda, KernelRunner& puts, KernelRunner& round_trips,
+          const Clock& clock, std::string arm);
 
   void puts(std::uint64_t count, PutSamples& samples) override;
   void round_trips(std::uint64_t count, RoundTripSamples& samples) override;
@@ -42,7 +44,8 @@ class GdaPath final : public OpPath {
   FlagJob flag_job(std::uint64_t count, KernelEnd* end) const;
 
   const host::DeviceEndpoint& endpoint_;
-  KernelRunner& runner_;
+  KernelRunner& puts_;
+  KernelRunner& round_trips_;
   const Clock& clock_;
   std::string arm_;
   std::uint32_t peer_;
