@@ -140,14 +140,18 @@ TYPED_TEST(GdaQueue, APollerThatComesLateSaysWhatItKnows) {
   }
 }
 
-// Fault: a full queue that waits out its deadline although the queue is dead.
+// Fault: a full queue that waits out its deadline although the queue is dead, or that hides why it is.
 TYPED_TEST(GdaQueue, AFailedQueueRefusesWhenItIsFull) {
   FakeQueue q = make_queue<TypeParam>(2);
   Channel<TypeParam> channel(q.view, 1);
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(this->post(channel).ok());
   q.fail(0, wire::Syndrome::remote_access, 0x88);
-  EXPECT_EQ(channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, port::Timeout::seconds(100)).status,
-            Status::completion_error);
+  const Operation op = channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, port::Timeout::seconds(100));
+  EXPECT_EQ(op.status, Status::completion_error);
+  const Outcome o = channel.wait(Thread{}, op, kShort);
+  EXPECT_EQ(o.status, Status::completion_error);
+  EXPECT_EQ(o.fault.kind, Fault::Kind::root);
+  EXPECT_EQ(o.fault.syndrome, wire::Syndrome::remote_access);
 }
 
 // Fault: a wait without an end where the NIC is silent.

@@ -23,12 +23,23 @@ class Endpoint {
   BELFRY_FN std::uint32_t queues_a_peer() const { return view_.queues_a_peer; }
   BELFRY_FN const EndpointView& view() const { return view_; }
 
+  /// This PE's copy of `count` T from a place on, for plain loads and stores. Null where the window does not
+  /// exist or ends before; alignment is the caller's.
+  template <class T>
+  BELFRY_FN T* local(Place place, std::uint64_t count = 1) const {
+    if (place.window >= view_.window_count || count > ~std::uint64_t{0} / sizeof(T) ||
+        !view_.windows[place.window].contains(place.offset, count * sizeof(T)))
+      return nullptr;
+    return reinterpret_cast<T*>(view_.windows[place.window].address + place.offset);
+  }
+
   /// A channel to `pe`: `auto channel = endpoint.channel(pe, index);`
   BELFRY_FN Channel channel(std::uint32_t pe, std::uint32_t index = 0) const {
     return Channel(view_, pe, index);
   }
 
-  /// Flushes every queue to one peer. The group must own them, or they must be shared.
+  /// Flushes every queue to one peer. The group must own them, or they must be shared. It makes channels of
+  /// its own: under Sharing::exclusive, end the caller's before.
   /// \return the first failure, after all queues have had their turn
   template <class Group>
   BELFRY_FN Outcome flush_peer(Group group, std::uint32_t pe, port::Timeout timeout) const {
@@ -40,7 +51,7 @@ class Endpoint {
     return first;
   }
 
-  /// Flushes every queue to every peer. The timeout is each queue's.
+  /// flush_peer() for every peer. The timeout is each queue's.
   template <class Group>
   BELFRY_FN Outcome quiet(Group group, port::Timeout timeout) const {
     Outcome first;

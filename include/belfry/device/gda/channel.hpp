@@ -155,7 +155,8 @@ class Channel {
   // Waiting ------------------------------------------------------------------------------------------
 
   /// Waits for an operation of this channel, which must have been announced (Announce::now, a later one, or
-  /// flush). An operation that was not posted answers with its own status.
+  /// flush). An operation that was not posted answers with its own status, and with the queue's fault if that
+  /// is why.
   template <class Group>
   BELFRY_FN Outcome wait(Group group, Operation op, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
@@ -194,9 +195,10 @@ class Channel {
     op.status = Status::bad_argument;
     return op;
   }
-  BELFRY_FN static Outcome unposted(Operation op) {
+  BELFRY_FN Outcome unposted(Operation op) const {
     Outcome o;
     o.status = op.ok() ? Status::bad_argument : op.status;
+    if (o.status == Status::completion_error) o.fault = fault();
     return o;
   }
   BELFRY_FN static bool has(const EndpointView& view, Place place, std::uint64_t bytes) {
