@@ -1,5 +1,6 @@
 # Options, warnings and sanitizers, in one target that every room of ours links: belfry_build.
 option(BELFRY_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(BELFRY_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(BELFRY_FUZZ "Build the libFuzzer harnesses (needs clang; the fuzz preset sets it)" OFF)
 option(BELFRY_WERROR "Treat warnings as errors" ON)
 option(BELFRY_CCACHE "Compile through ccache where it is installed" ON)
