@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "belfry/device/announce.hpp"
 #include "belfry/device/signal.hpp"
 #include "belfry/device/together.hpp"
 #include "belfry/device/view.hpp"
