@@ -1,5 +1,6 @@
 #include "host/device_admission.hpp"
 
+#include <algorithm>
 #include <functional>
 
 namespace belfry::host {
@@ -116,7 +117,10 @@ std::vector<Refusal> find_refusals(const Requirements& requirements, const Admis
   check_modes(requirements, facts, refusals);
   if (requirements.own_memory) check_own_memory(facts, refusals);
   if (requirements.doorbell_only) check_doorbell_only(facts, refusals);
-  if (requirements.max_inline > facts.max_inline) {
+  // A PE alone, without queues to itself, has no queue that could be too small.
+  const bool any_queue = std::any_of(facts.queues.begin(), facts.queues.end(),
+                                     [](const SendQueue& q) { return q.state != nullptr; });
+  if (any_queue && requirements.max_inline > facts.max_inline) {
     refusals.push_back(
         {"it puts " + std::to_string(requirements.max_inline) +
              " B into a WQE, and the queues of this endpoint take " + std::to_string(facts.max_inline) + " B",
