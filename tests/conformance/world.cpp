@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -103,23 +104,29 @@ void run_together(std::vector<std::function<void()>> launches) {
 ChangedView::ChangedView(const device::EndpointView& view)
     : view_(view),
       queues_(std::vector(view.queues, view.queues + view.pe_count * view.queues_a_peer)),
-      windows_(std::vector(view.windows, view.windows + view.window_count)),
-      remotes_(std::vector(view.remotes, view.remotes + view.window_count * view.pe_count)) {
+      windows_(std::vector(view.windows, view.windows + entries(view))),
+      remotes_(std::vector(view.remotes, view.remotes + entries(view) * view.pe_count)) {
   view_.queues = queues_.data();
   view_.windows = windows_.data();
   view_.remotes = remotes_.data();
 }
 
+std::uint32_t ChangedView::entries(const device::EndpointView& view) {
+  return std::max(view.window_count, view.sink.window + 1);
+}
+
 std::uint32_t ChangedView::add_window(std::uint32_t like) {
   std::vector<device::LocalWindow> windows(windows_.begin(), windows_.end());
   std::vector<device::RemoteWindow> remotes(remotes_.begin(), remotes_.end());
+  const auto number = static_cast<std::uint32_t>(windows.size());
   windows.push_back(windows_[like]);
   for (std::uint32_t pe = 0; pe < view_.pe_count; ++pe) remotes.push_back(remote(like, pe));
   windows_ = Array<device::LocalWindow>(std::move(windows));
   remotes_ = Array<device::RemoteWindow>(std::move(remotes));
   view_.windows = windows_.data();
   view_.remotes = remotes_.data();
-  return view_.window_count++;
+  view_.window_count = number + 1;
+  return number;
 }
 
 MutedQueue::MutedQueue(ChangedView& view, std::uint32_t pe, std::uint32_t index)

@@ -82,6 +82,9 @@ class ChangedView {
   std::uint32_t add_window(std::uint32_t like);
 
  private:
+  /// The sink's entry comes after those that are windows.
+  static std::uint32_t entries(const device::EndpointView& view);
+
   device::EndpointView view_;
   Array<device::SendQueue> queues_;
   Array<device::LocalWindow> windows_;

@@ -90,4 +90,35 @@ struct PutEach {
   }
 };
 
+/// Run by one warp on a queue that its puts fill. Every other time a put that nobody announces lies before
+/// them.
+template <class Endpoint>
+struct FillRing {
+  device::EndpointView view;
+  std::uint32_t peer = 1;
+  device::Place base;        ///< the same in both windows
+  std::uint64_t stride = 0;  ///< B a lane
+  std::uint32_t bytes = 0;
+  std::uint32_t count = 0;
+  device::Place extra;  ///< 8 B at the peer: counts up by the puts before
+  device::Signal after;
+  Report* reports = nullptr;
+
+  BELFRY_FN void operator()() const {
+    using device::Announce;
+    Report& report = reports[grid_thread()];
+    const device::Warp warp;
+    auto channel = Endpoint(view).channel(peer);
+    const device::Place at = base + port::lane_index() * stride;
+    for (std::uint32_t r = 0; r < count; ++r) {
+      if (r % 2 == 1)
+        report.note(r, channel.put_value(warp, extra, std::uint64_t{r}, Announce::later, kPatient));
+      report.note(
+          r, channel.put_each(warp, at, at, bytes, r % 4 < 2 ? Announce::now : Announce::later, kPatient));
+    }
+    report.note(count, channel.signal(warp, after, kPatient));
+    report.note(count + 1, channel.flush(warp, kPatient));
+  }
+};
+
 }  // namespace belfry::conformance

@@ -61,11 +61,11 @@ struct Fail {
     report.note(0, flushed);
     report.outcome.fault = channel.fault();
     report.values[0] = static_cast<std::uint64_t>(flushed.status);
-    // And whatever is posted now is refused at once.
+    // And whatever is posted now fails at once, when it is posted or when it is waited for.
     const std::uint64_t before = port::now_ns();
     const auto after =
         channel.put(device::Thread{}, plan.good, plan.good, plan.bytes, device::Announce::now, plan.timeout);
-    report.values[1] = static_cast<std::uint64_t>(after.status);
+    report.values[1] = static_cast<std::uint64_t>(channel.wait(device::Thread{}, after, plan.timeout).status);
     report.elapsed_ns = port::now_ns() - before;
   }
 
