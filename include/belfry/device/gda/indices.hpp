@@ -48,8 +48,12 @@ class OwnedIndices {
   }
 
   BELFRY_FN std::uint64_t producer() const { return producer_; }
+  /// Slots before it are free. The consumer knows a WQE's first block only, so the last WQE's other blocks
+  /// are known to be free only once all is complete.
+  BELFRY_FN std::uint64_t retired() const { return consumer_ >= goal_ ? producer_ : consumer_; }
   BELFRY_FN std::uint64_t goal() const { return goal_; }
   BELFRY_FN std::uint64_t signaled_goal() const { return signaled_goal_; }
+  BELFRY_FN bool owes_doorbell() const { return goal_ != signaled_goal_; }
   BELFRY_FN void publish(std::uint64_t first, std::uint64_t end, bool signaled) {
     producer_ = end;
     goal_ = first + 1;
@@ -81,6 +85,15 @@ class SharedIndices {
   BELFRY_FN explicit SharedIndices(const SendQueue& queue) : state_(queue.state) {}
 
   BELFRY_FN std::uint64_t consumer() const { return port::load<scope>(&state_->consumer); }
+  /// Slots before it are free, as OwnedIndices::retired(), if `reserved` is still the end of what is reserved
+  /// (who reserves finds out).
+  BELFRY_FN std::uint64_t retired(std::uint64_t reserved) const {
+    // All that is reserved is published, and then its goal is there too.
+    if (port::load_acquire<scope>(&state_->published) != reserved) return consumer();
+    const std::uint64_t goal = port::load<scope>(&state_->goal);
+    const std::uint64_t now = consumer();
+    return now >= goal ? reserved : now;
+  }
   // A maximum, for pollers overtake each other; 64 bits do not wrap.
   BELFRY_FN void raise_consumer(std::uint64_t to) { port::fetch_max<scope>(&state_->consumer, to); }
   BELFRY_FN std::uint64_t cq_consumer() const { return port::load<scope>(&state_->cq_consumer); }
@@ -95,6 +108,10 @@ class SharedIndices {
       if (before == seen) return;
       seen = before;
     }
+  }
+  /// Whether WQEs are published that nobody has announced.
+  BELFRY_FN bool owes_doorbell() const {
+    return port::load<scope>(&state_->goal) != port::load<scope>(&state_->signaled_goal);
   }
   BELFRY_FN void write_back() {}
   BELFRY_FN QueueState* state() const { return state_; }

@@ -9,6 +9,10 @@
 
 namespace belfry::device::gda {
 
+template <class Policy, class Indices, class Wqe>
+BELFRY_FN Operation post(const SendQueue& queue, Indices& indices, const Wqe& wqe, Announce announce,
+                         port::Timeout timeout);
+
 namespace detail {
 
 template <class Policy>
@@ -22,6 +26,13 @@ BELFRY_FN Slots begin_post(const SendQueue& queue, Indices& indices, std::uint32
   if (blocks > (1u << queue.log_blocks)) {
     slots.status = Status::bad_argument;  // no wait would ever make room
     return slots;
+  }
+  // Up to a quarter of the ring may wait for an announcement (ends_batch). Who needs more than the rest would
+  // wait for ever behind it.
+  const std::uint32_t size = 1u << queue.log_blocks;
+  if (blocks > size - size / 4 && indices.owes_doorbell()) {
+    slots.status = post<Policy>(queue, indices, Nop{}, Announce::now, timeout).status;
+    if (slots.status != Status::done) return slots;
   }
   if constexpr (kLocks<Policy>) {
     slots.status = take_lock<sharing_scope(Policy::sharing)>(indices.state(), timeout);

@@ -62,7 +62,7 @@ BELFRY_FN Slots reserve(const SendQueue& queue, OwnedIndices& indices, std::uint
   slots.first = indices.producer();
   if (detail::has_room(queue, slots.first + blocks, indices.consumer())) return slots;
   port::Patience patience(timeout);
-  while (!detail::has_room(queue, slots.first + blocks, indices.consumer()))
+  while (!detail::has_room(queue, slots.first + blocks, indices.retired()))
     if (!detail::wait_for_room<Policy>(queue, indices, patience, slots)) break;
   return slots;
 }
@@ -76,7 +76,8 @@ BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, s
   port::Patience patience(timeout);
   std::uint64_t seen = port::load<scope>(&indices.state()->reserved);
   for (;;) {
-    if (!detail::has_room(queue, seen + blocks, indices.consumer())) {
+    if (!detail::has_room(queue, seen + blocks, indices.consumer()) &&
+        !detail::has_room(queue, seen + blocks, indices.retired(seen))) {
       if (!detail::wait_for_room<Policy>(queue, indices, patience, slots)) return slots;
       seen = port::load<scope>(&indices.state()->reserved);
       continue;
