@@ -129,7 +129,9 @@ void DeviceTables::place_tables(const Windows& windows) {
   view_.queues = reinterpret_cast<const device::SendQueue*>(base + queues_at);
   view_.windows = reinterpret_cast<const device::LocalWindow*>(base + locals_at);
   view_.remotes = reinterpret_cast<const device::RemoteWindow*>(base + remotes_at);
-  view_.window_count = sink + 1;
+  // Callers' places are checked against the count, so that none of them is the sink: a peer's would fail the
+  // queue.
+  view_.window_count = sink;
   view_.sink = {sink, 0};
 }
 

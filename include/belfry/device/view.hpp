@@ -79,7 +79,9 @@ struct EndpointView {
   const RemoteWindow* remotes = nullptr;  ///< [window * pe_count + pe]
   std::uint64_t max_message = 0;          ///< bytes of one WQE's payload at most
   std::uint32_t max_inline = 0;           ///< bytes of inline payload at most
-  Place sink;  ///< 8 B for each queue, in the order of `queues`: results nobody wants
+  /// 8 B for each queue, in the order of `queues`: results nobody wants. Its entry may lie behind those that
+  /// window_count counts.
+  Place sink;
 };
 
 }  // namespace belfry::device

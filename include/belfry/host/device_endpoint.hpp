@@ -68,7 +68,8 @@ class DeviceEndpoint {
   DeviceEndpoint& operator=(DeviceEndpoint&&) noexcept;
 
   /// What a kernel takes, by value. What it points to lives as long as this endpoint, in the memory that the
-  /// placement named. After the windows' entries comes one for the sink, which peers cannot reach.
+  /// placement named. After the windows' entries, and not counted
+  /// with them, comes one for the sink, which peers cannot reach.
   const device::EndpointView& view() const;
 
   /// Throws Error (unsupported) unless every queue and window meets what a policy requires; it says which
