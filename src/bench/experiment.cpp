@@ -77,14 +77,29 @@ std::uint64_t RunContext::iterations() const {
   return options_.quick ? experiment_.quick_iterations : experiment_.iterations;
 }
 
+const ParameterInfo& RunContext::parameter_info(std::string_view name) const {
+  for (const ParameterInfo& parameter : experiment_.parameters) {
+    if (parameter.name == name) return parameter;
+  }
+  throw std::out_of_range("experiment " + experiment_.name + " has no parameter '" + std::string(name) + "'");
+}
+
 std::int64_t RunContext::parameter(std::string_view name) const {
   if (const Value* value = find(options_.parameters, name)) {
     if (const auto* number = std::get_if<std::int64_t>(value)) return *number;
   }
-  for (const ParameterInfo& parameter : experiment_.parameters) {
-    if (parameter.name == name) return parameter.initial;
-  }
-  throw std::out_of_range("experiment " + experiment_.name + " has no parameter '" + std::string(name) + "'");
+  return parameter_info(name).initial;
+}
+
+bool RunContext::is_changed(std::string_view name) const {
+  return parameter(name) != parameter_info(name).initial;
+}
+
+Value RunContext::parameter_value(std::string_view name) const {
+  const std::int64_t number = parameter(name);
+  const auto& choices = parameter_info(name).choices;
+  if (choices.empty()) return number;
+  return choices.at(static_cast<std::size_t>(number));
 }
 
 void RunContext::use_nic(const NicDescription& nic) {
@@ -111,7 +126,7 @@ Record RunContext::record(const std::string& arm, const std::string& metric) con
     if (known.name == arm) record.reference = known.reference;
   }
   for (const ParameterInfo& known : experiment_.parameters) {
-    set(record.parameters, known.name, parameter(known.name));
+    set(record.parameters, known.name, parameter_value(known.name));
   }
   set(record.parameters, "passes", std::int64_t{passes()});
   set(record.parameters, "iterations", static_cast<std::int64_t>(iterations()));

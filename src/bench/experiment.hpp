@@ -35,6 +35,8 @@ struct ParameterInfo {
   std::int64_t least;
   std::int64_t most;
   std::string description;
+  /// Names of 0, 1, ..., where it is a choice: then these are what the option and the records say.
+  std::vector<std::string> choices = {};
 };
 
 /// The options that all experiments share.
@@ -75,8 +77,15 @@ class RunContext {
   unsigned passes() const;
   std::uint64_t iterations() const;
 
-  /// An experiment's own parameter: as given, or its default. Throws std::out_of_range for one it has not.
+  /// An experiment's own parameter: as given, or its default; of a choice, its number. Throws
+  /// std::out_of_range for one that the experiment has not.
   std::int64_t parameter(std::string_view name) const;
+
+  /// Whether it has been set to something else than its default.
+  bool is_changed(std::string_view name) const;
+
+  /// The same as records carry it.
+  Value parameter_value(std::string_view name) const;
 
   /// The arms chosen, in the experiment's order.
   const std::vector<std::string>& arms() const { return arms_; }
@@ -102,6 +111,8 @@ class RunContext {
   void interleave(const std::function<void(const std::string& arm, unsigned pass)>& measure) const;
 
  private:
+  const ParameterInfo& parameter_info(std::string_view name) const;
+
   const Experiment& experiment_;
   Options options_;
   Progress progress_;

@@ -7,6 +7,7 @@
 namespace belfry::bench {
 
 Experiment op_experiment();
+Experiment rate_experiment();
 Experiment softnic_experiment();
 
 }  // namespace belfry::bench

@@ -3,12 +3,18 @@
 /// What runs the measured kernels (src/bench/kernels): CPU lanes, or a GPU.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "bench/kernels/jobs.hpp"
 
 namespace belfry::bench {
+
+struct Grid {
+  std::uint32_t blocks = 1;
+  std::uint32_t threads = 1;  ///< in a block
+};
 
 /// Each call returns when its kernel has ended; how it ended is in the job's KernelEnd. Throws
 /// std::invalid_argument for an arm that has no kernel, std::runtime_error for a launch that failed.
@@ -26,6 +32,8 @@ class KernelRunner {
   virtual void round_trips(const std::string& arm, const FlagJob& job) = 0;
   virtual void echo(const std::string& arm, const FlagJob& job) = 0;
   virtual void doorbells(const DoorbellJob& job) = 0;
+
+  virtual void rate(const RateKind& kind, Grid grid, const RateJob& job) = 0;
 };
 
 /// On CPU threads of this process (src/lanes).

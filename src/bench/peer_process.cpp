@@ -48,7 +48,10 @@ std::vector<std::string> peer_arguments(const RunContext& run, const std::string
                                         std::to_string(options.seed)};
   if (!options.fabric.empty()) arguments.insert(arguments.end(), {"--softnic-fabric", options.fabric});
   for (const ParameterInfo& info : run.experiment().parameters) {
-    arguments.insert(arguments.end(), {"--" + info.name, std::to_string(run.parameter(info.name))});
+    const Value value = run.parameter_value(info.name);
+    const auto* name = std::get_if<std::string>(&value);
+    arguments.insert(arguments.end(),
+                     {"--" + info.name, name ? *name : std::to_string(run.parameter(info.name))});
   }
   return arguments;
 }

@@ -64,11 +64,31 @@ void add_common_options(CLI::App& command, Request& request) {
   command.add_option("--softnic-fabric", options.fabric)->group("");
 }
 
+/// A parameter that is one of several names.
+void add_choice(CLI::App& command, const bench::ParameterInfo& info, std::int64_t& value) {
+  std::string names;
+  for (const std::string& name : info.choices) names += (names.empty() ? "" : ", ") + name;
+  const std::string& initial = info.choices[static_cast<std::size_t>(info.initial)];
+  // Through a function, for CLI11's own transformers would take any of the numbers too.
+  command
+      .add_option_function<std::string>(
+          "--" + info.name,
+          [&value, &info](const std::string& name) {
+            value = std::find(info.choices.begin(), info.choices.end(), name) - info.choices.begin();
+          },
+          info.description + ": " + names + " (default " + initial + ")")
+      ->check(CLI::IsMember(info.choices));
+}
+
 void add_own_parameters(CLI::App& command, Request& request) {
   const auto& infos = request.experiment->parameters;
   request.parameters.reserve(infos.size());
   for (const bench::ParameterInfo& info : infos) {
     std::int64_t& value = request.parameters.emplace_back(info.initial);
+    if (!info.choices.empty()) {
+      add_choice(command, info, value);
+      continue;
+    }
     command
         .add_option("--" + info.name, value,
                     info.description + " (default " + std::to_string(info.initial) + ")")

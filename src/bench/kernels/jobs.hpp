@@ -69,4 +69,52 @@ struct DoorbellJob {
   std::uint64_t* issue = nullptr;  ///< [count] ticks
 };
 
+/// Who posts together in a RateJob.
+enum class Cooperation : std::uint8_t {
+  thread,   ///< each thread on queues of its own
+  lock,     ///< threads share a queue, one lock a WQE
+  handoff,  ///< threads share a queue, slots are handed from one to the next
+  warp,     ///< a warp posts as one
+};
+
+/// How one thread of a RateJob ended, and when it ran.
+struct RateResult {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+  KernelEnd end;
+};
+
+/// Threads post messages, `batch` of them a doorbell.
+struct RateJob {
+  device::EndpointView view;
+  std::uint32_t peer = 0;
+  std::uint32_t queues = 1;           ///< used, of those to the peer
+  std::uint32_t posters = 1;          ///< threads, or warps where these post as one
+  std::uint32_t queues_a_thread = 1;  ///< more than 1 only where they are each thread's own
+  std::uint32_t batch = 1;
+  std::uint32_t bytes = 8;
+  std::uint64_t messages_a_thread = 0;
+  std::uint64_t seed = 0;
+  Slots target;                   ///< each thread has `count` of its own, those of thread 0 first
+  Slots source;                   ///< where payload comes from memory: message i is slot i's
+  RateResult* results = nullptr;  ///< [thread of the grid]
+
+  BELFRY_FN device::Place target_of(std::uint32_t thread, std::uint64_t i) const {
+    return target.at(i) + std::uint64_t{thread} * target.count * target.stride;
+  }
+  /// Neighbours share a queue.
+  BELFRY_FN std::uint32_t queue_of(std::uint32_t poster) const {
+    return static_cast<std::uint32_t>(std::uint64_t{poster} * queues / posters);
+  }
+};
+
+/// Which rate kernel is meant.
+struct RateKind {
+  Cooperation cooperation = Cooperation::thread;
+  bool queue_shared = false;   ///< between posters
+  bool across_blocks = false;  ///< posters of a queue are in several blocks
+  bool from_memory = false;    ///< payload from the window, with Cooperation::thread only
+  bool pointer = false;        ///< fetched by the NIC, if from_memory
+};
+
 }  // namespace belfry::bench

@@ -15,6 +15,7 @@
 
 #include "bench/kernel_runner.hpp"
 #include "bench/kernels/put.hpp"
+#include "bench/kernels/rate.hpp"
 
 namespace belfry::bench {
 
@@ -47,7 +48,51 @@ class RunnerOf final : public KernelRunner {
   }
   void doorbells(const DoorbellJob& job) override { launcher_.launch(1, 1, DoorbellKernel{job}); }
 
+  void rate(const RateKind& kind, Grid grid, const RateJob& job) override {
+    using device::Publication;
+    using device::Sharing;
+    switch (kind.cooperation) {
+      case Cooperation::thread:
+        return own_rate(kind, grid, job);
+      case Cooperation::lock:
+        return shared_rate<Publication::lock>(kind, grid, job);
+      case Cooperation::handoff:
+        return shared_rate<Publication::handoff>(kind, grid, job);
+      case Cooperation::warp:
+        if (!kind.queue_shared) return warp_rate<Sharing::exclusive>(grid, job);
+        return kind.across_blocks ? warp_rate<Sharing::gpu>(grid, job) : warp_rate<Sharing::block>(grid, job);
+    }
+  }
+
  private:
+  template <device::Sharing sharing, device::Publication publication, device::Payload payload, PutFrom from>
+  void thread_rate(Grid grid, const RateJob& job) {
+    launcher_.launch(grid.blocks, grid.threads,
+                     ThreadRateKernel<RatePolicy<sharing, publication, payload>, from>{job});
+  }
+  void own_rate(const RateKind& kind, Grid grid, const RateJob& job) {
+    using device::Payload;
+    constexpr auto kOwn = device::Sharing::exclusive;
+    constexpr auto kHandoff = device::Publication::handoff;
+    if (!kind.from_memory)
+      return thread_rate<kOwn, kHandoff, Payload::inlined, PutFrom::register_>(grid, job);
+    if (kind.pointer) return thread_rate<kOwn, kHandoff, Payload::pointer, PutFrom::memory>(grid, job);
+    thread_rate<kOwn, kHandoff, Payload::inlined, PutFrom::memory>(grid, job);
+  }
+  template <device::Publication publication>
+  void shared_rate(const RateKind& kind, Grid grid, const RateJob& job) {
+    using device::Payload;
+    using device::Sharing;
+    if (kind.across_blocks)
+      return thread_rate<Sharing::gpu, publication, Payload::inlined, PutFrom::register_>(grid, job);
+    thread_rate<Sharing::block, publication, Payload::inlined, PutFrom::register_>(grid, job);
+  }
+  template <device::Sharing sharing>
+  void warp_rate(Grid grid, const RateJob& job) {
+    using Policy = RatePolicy<sharing, device::Publication::handoff, device::Payload::inlined>;
+    launcher_.launch(grid.blocks, grid.threads, WarpRateKernel<Policy>{job});
+  }
+
   template <class Use>
   static void with_op_arm(const std::string& name, const Use& use) {
     bool found = false;

@@ -1,0 +1,41 @@
+#include "bench/device_group.hpp"
+
+#include <exception>
+#include <thread>
+
+#include "belfry/device/policy.hpp"
+#include "belfry/host/errors.hpp"
+#include "belfry/host/thread_bootstrap.hpp"
+
+namespace belfry::bench {
+
+DeviceGroup::DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOptions options)
+    : members_(host::make_thread_bootstrap(pes)), endpoints_(members_.size()) {
+  options.context.nic = nic;
+  std::vector<std::exception_ptr> failures(members_.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        endpoints_[rank] = std::make_unique<host::DeviceEndpoint>(*members_[rank], options);
+      } catch (...) {
+        failures[rank] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+host::DeviceEndpointOptions device_options(std::size_t window_bytes) {
+  auto options = host::DeviceEndpointOptions::from(host::Environment::of_this_process());
+  const device::Requirements requirements = device::requirements_of<device::DefaultPolicy>();
+  options.doorbell = requirements.doorbell_mode;
+  options.completions = requirements.completion_layout;
+  options.windows.push_back({.bytes = window_bytes});
+  return options;
+}
+
+}  // namespace belfry::bench

@@ -1,0 +1,34 @@
+#pragma once
+/// \file
+/// Several PEs in this process, connected: PE 0 measures, the others are there to be written to.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "belfry/host/bootstrap.hpp"
+#include "belfry/host/device_endpoint.hpp"
+
+namespace belfry::bench {
+
+class DeviceGroup {
+ public:
+  /// Opens the device and connects. Throws host::Error.
+  /// \param nic as --nic says it
+  DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOptions options);
+
+  int size() const { return static_cast<int>(endpoints_.size()); }
+  const host::DeviceEndpoint& pe(int rank) const { return *endpoints_[static_cast<std::size_t>(rank)]; }
+  /// A PE's copy of window 0.
+  std::span<std::byte> window(int rank) const { return pe(rank).windows().memory(0).span(); }
+
+ private:
+  std::vector<std::unique_ptr<host::Bootstrap>> members_;
+  std::vector<std::unique_ptr<host::DeviceEndpoint>> endpoints_;
+};
+
+/// The options that all experiments on device queues begin with: what the environment says, collapsed CQs as
+/// device::DefaultPolicy wants them, and one window.
+host::DeviceEndpointOptions device_options(std::size_t window_bytes);
+
+}  // namespace belfry::bench

@@ -1,0 +1,28 @@
+#pragma once
+/// \file
+/// One measurement of a rate: `rate` and `inline` share it.
+
+#include <string>
+
+#include "bench/device_group.hpp"
+#include "bench/rate_shape.hpp"
+
+namespace belfry::bench {
+
+struct RateFigure {
+  double rate = 0;  ///< M msg/s, from the first thread's start to the last one's end
+  std::uint64_t messages = 0;
+  bool verified = false;
+};
+
+/// What one thread may have outstanding in its target before it begins again.
+inline constexpr std::uint32_t kRateSlots = 64;
+
+/// Posts at least `messages` messages from PE 0 to PE 1. The group has the shape's queues, and the job says
+/// target, source, bytes and seed; the rest of it is filled in here.
+/// Throws host::Error for a kernel that did not end well.
+/// \param what for messages: the arm
+RateFigure measure_rate(const DeviceGroup& group, KernelRunner& runner, const RateShape& shape,
+                        const RateKind& kind, RateJob job, std::uint64_t messages, const std::string& what);
+
+}  // namespace belfry::bench
