@@ -67,6 +67,40 @@ BELFRY_FN inline std::uint32_t sum_below(std::uint32_t mask, std::uint32_t value
   return sum;
 }
 
+/// Where each lane's blocks begin among those of its warp.
+struct Share {
+  std::uint32_t offset = 0;       ///< of the caller's
+  std::uint32_t last_offset = 0;  ///< of the highest lane's
+  std::uint32_t total = 0;
+};
+
+/// Lanes need to ask each other only where their WQEs can differ in size.
+template <class Wqe>
+BELFRY_FN Share share_of(std::uint32_t mask, std::uint32_t leader, [[maybe_unused]] std::uint32_t blocks) {
+  Share share;
+  if constexpr (Wqe::one_block) {
+    share.offset = port::count_lanes(mask & ((1u << port::lane_index()) - 1u));
+    share.total = port::count_lanes(mask);
+    share.last_offset = share.total - 1;
+  } else {
+    const std::uint32_t last_lane = port::last_lane(mask);
+    share.offset = sum_below(mask, blocks, leader);
+    share.last_offset = port::shuffle(mask, share.offset, last_lane);
+    share.total = share.last_offset + port::shuffle(mask, blocks, last_lane);
+  }
+  return share;
+}
+
+/// The leader's slots for all lanes, in one shuffle: an index has no use for its upper 8 bits.
+BELFRY_FN inline Slots from_leader(std::uint32_t mask, Slots slots, std::uint32_t leader) {
+  constexpr std::uint32_t kStatusShift = 56;
+  const std::uint64_t mine = slots.first | static_cast<std::uint64_t>(slots.status) << kStatusShift;
+  const std::uint64_t word = port::shuffle(mask, mine, leader);
+  slots.status = static_cast<Status>(word >> kStatusShift);
+  slots.first = word & ((std::uint64_t{1} << kStatusShift) - 1);
+  return slots;
+}
+
 }  // namespace detail
 
 /// Posts one WQE.
@@ -93,28 +127,27 @@ template <class Policy, class Indices, class Wqe>
 BELFRY_FN Operation post_each(Warp warp, const SendQueue& queue, Indices& indices, const Wqe& wqe,
                               Announce announce, port::Timeout timeout) {
   const std::uint32_t leader = port::first_lane(warp.mask);
-  const std::uint32_t last_lane = port::last_lane(warp.mask);
-  const std::uint32_t blocks = wire::wqe_blocks(wqe.segments());
-  const std::uint32_t offset = detail::sum_below(warp.mask, blocks, leader);
-  const std::uint32_t last_offset = port::shuffle(warp.mask, offset, last_lane);
-  const std::uint32_t total = last_offset + port::shuffle(warp.mask, blocks, last_lane);
+  const detail::Share share = detail::share_of<Wqe>(warp.mask, leader, wire::wqe_blocks(wqe.segments()));
   const bool leads = port::lane_index() == leader;
 
   Slots slots;
-  if (leads) slots = detail::begin_post<Policy>(queue, indices, total, timeout);
+  if (leads) slots = detail::begin_post<Policy>(queue, indices, share.total, timeout);
+  slots = detail::from_leader(warp.mask, slots, leader);
   Operation op;
-  op.status = port::shuffle(warp.mask, slots.status, leader);
+  op.status = slots.status;
   if (!op.ok()) return op;
-  const std::uint64_t first = port::shuffle(warp.mask, slots.first, leader);
-  const bool now = announce == Announce::now || ends_batch(queue, first, first + total);
-  build(queue, first + offset, wqe, now && port::lane_index() == last_lane);
+  const std::uint64_t first = slots.first;
+  const std::uint64_t end = first + share.total;
+  const bool now = announce == Announce::now || ends_batch(queue, first, end);
+  build(queue, first + share.offset, wqe, now && share.offset == share.last_offset);
   // The lanes' stores come before the doorbell of the one that rings for them.
   if (port::kept(port::Step::warp_before_publication)) port::sync_warp(warp.mask);
   if (leads)
-    op.status =
-        detail::end_post<Policy>(queue, indices, first, first + total, first + last_offset, now, timeout);
-  op.status = port::shuffle(warp.mask, op.status, leader);
-  op.index = first + offset;
+    op.status = detail::end_post<Policy>(queue, indices, first, end, first + share.last_offset, now, timeout);
+  // The owner of a queue has no turn to wait for, and so nothing to tell.
+  if constexpr (Policy::sharing != Sharing::exclusive)
+    op.status = port::shuffle(warp.mask, op.status, leader);
+  op.index = first + share.offset;
   return op;
 }
 

@@ -53,11 +53,13 @@ struct Local {
   }
 };
 
-// Each kind of WQE below says its opcode and size in segments, and writes what follows the control segment.
+// Each kind of WQE below says its opcode, its size in segments and whether that is one block always, and
+// writes what follows the control segment.
 
 /// RDMA WRITE of memory that the NIC reads. 0 bytes: nothing but a completion.
 struct PointerWrite {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::rdma_write;
+  static constexpr bool one_block = true;
   Remote remote;
   Local local;
   std::uint32_t bytes = 0;
@@ -73,6 +75,7 @@ struct PointerWrite {
 /// RDMA WRITE of up to 8 B from a register.
 struct ValueWrite {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::rdma_write;
+  static constexpr bool one_block = true;
   Remote remote;
   std::uint64_t value = 0;
   std::uint32_t bytes = 8;
@@ -88,6 +91,7 @@ struct ValueWrite {
 /// RDMA WRITE whose payload is copied into the WQE.
 struct InlineWrite {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::rdma_write;
+  static constexpr bool one_block = false;
   Remote remote;
   const std::byte* source = nullptr;
   std::uint32_t bytes = 0;
@@ -119,6 +123,7 @@ struct InlineWrite {
 /// RDMA READ.
 struct Read {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::rdma_read;
+  static constexpr bool one_block = true;
   Remote remote;
   Local local;
   std::uint32_t bytes = 0;
@@ -133,6 +138,7 @@ struct Read {
 /// 8 B fetch-and-add; the old value goes to `result`.
 struct FetchAdd {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::atomic_fetch_add;
+  static constexpr bool one_block = true;
   Remote remote;
   Local result;
   std::uint64_t add = 0;
@@ -148,6 +154,7 @@ struct FetchAdd {
 /// 8 B compare-and-swap; the old value goes to `result`.
 struct CompareSwap {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::atomic_compare_swap;
+  static constexpr bool one_block = true;
   Remote remote;
   Local result;
   std::uint64_t compare = 0;
@@ -164,6 +171,7 @@ struct CompareSwap {
 /// Nothing but a completion.
 struct Nop {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::nop;
+  static constexpr bool one_block = true;
   BELFRY_FN std::uint32_t segments() const { return 1; }
   BELFRY_FN void write(WqeWriter&) const {}
 };
