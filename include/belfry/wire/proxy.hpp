@@ -1,0 +1,207 @@
+#pragma once
+/// \file
+/// The descriptor that a GPU thread hands to a CPU worker: 16 B, so that one store makes all of it valid. The
+/// format is belfry's own. A request takes one descriptor, or a few in a row where it does not fit one.
+///
+/// Bit budget of a request (bits of `low`, then of `high`):
+///
+///     low   0      parity: flips with each lap of the ring, 1 in the first
+///           1-4    operation
+///           5      an Extension follows
+///           6-19   peer: a PE, at most 16384
+///           20-25  remote window, at most 64
+///           26-31  local window                 | value forms: 26-27 log2 of the bytes, 28-31 unused
+///           32-63  length in bytes              | value forms: remote offset, low 32 bits
+///     high  0-31   remote offset, low 32 bits   | value forms: the value
+///           32-63  local offset, low 32 bits    |
+///
+/// Extension (for what exceeds 32 bits, and for second operands):
+///
+///     low   0      parity
+///           1-4    operation: extension
+///           5      another one follows
+///           6-31   unused, 0
+///           32-63  high bits of the length
+///     high  0-31   high bits of the remote offset
+///           32-63  high bits of the local offset
+///
+/// Operand (what an atomic needs beside its first descriptor): as an Extension, operation: operand; high: 64
+/// bits.
+
+#include <cstdint>
+
+#include "belfry/port/function.hpp"
+#include "belfry/port/vector.hpp"
+
+namespace belfry::wire {
+
+enum class ProxyOperation : std::uint8_t {
+  none = 0,  ///< zeroed memory
+  put = 1,
+  get = 2,
+  put_value = 3,     ///< value form
+  signal_set = 4,    ///< value form, 8 B: what was sent before on this ring to this peer is visible before it
+  signal_add = 5,    ///< value form, 8 B, atomic
+  fetch_add = 6,     ///< as put with 8 B: local place is the result's; one operand: what to add
+  compare_swap = 7,  ///< the same; two operands: compare, swap
+  fence = 8,         ///< completes when all before it on this ring has
+  extension = 14,
+  operand = 15,
+};
+
+/// A field of a descriptor's half, named once for encoder and decoder.
+struct ProxyField {
+  unsigned shift;
+  unsigned bits;
+
+  BELFRY_FN constexpr std::uint64_t most() const {
+    return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+  }
+  /// The value in its place, cut to its bits.
+  BELFRY_FN constexpr std::uint64_t put(std::uint64_t value) const { return (value & most()) << shift; }
+  BELFRY_FN constexpr std::uint64_t get(std::uint64_t half) const { return (half >> shift) & most(); }
+};
+
+inline constexpr ProxyField kProxyParity{0, 1};
+inline constexpr ProxyField kProxyOperation{1, 4};
+inline constexpr ProxyField kProxyMore{5, 1};
+inline constexpr ProxyField kProxyPeer{6, 14};
+inline constexpr ProxyField kProxyRemoteWindow{20, 6};
+inline constexpr ProxyField kProxyLocalWindow{26, 6};
+inline constexpr ProxyField kProxyLogBytes{26, 2};
+inline constexpr ProxyField kProxyUnused{28, 4};  ///< value forms: zero
+inline constexpr ProxyField kProxyUpperLow{32, 32};
+inline constexpr ProxyField kProxyRemoteLow{0, 32};
+inline constexpr ProxyField kProxyLocalLow{32, 32};
+static_assert(kProxyLocalWindow.shift + kProxyLocalWindow.bits == 32 && kProxyUpperLow.shift == 32);
+static_assert(kProxyRemoteWindow.shift == kProxyPeer.shift + kProxyPeer.bits);
+
+inline constexpr std::uint32_t kProxyMostPeers = 1u << kProxyPeer.bits;
+inline constexpr std::uint32_t kProxyMostWindows = 1u << kProxyRemoteWindow.bits;
+/// Descriptors that one request takes at most.
+inline constexpr std::uint32_t kProxyMostDescriptors = 4;
+
+/// A request, unpacked. Offsets and lengths are whole; which fields count depends on the operation.
+struct ProxyRequest {
+  ProxyOperation operation = ProxyOperation::none;
+  std::uint32_t peer = 0;
+  std::uint32_t remote_window = 0;
+  std::uint32_t local_window = 0;
+  std::uint64_t remote_offset = 0;
+  std::uint64_t local_offset = 0;
+  std::uint64_t bytes = 0;         ///< value forms: 1, 2, 4 or 8
+  std::uint64_t value = 0;         ///< value forms; fetch_add: to add; compare_swap: to compare with
+  std::uint64_t second_value = 0;  ///< compare_swap: to store
+};
+
+BELFRY_FN constexpr bool proxy_value_form(ProxyOperation operation) {
+  return operation == ProxyOperation::put_value || operation == ProxyOperation::signal_set ||
+         operation == ProxyOperation::signal_add;
+}
+BELFRY_FN constexpr std::uint32_t proxy_operands(ProxyOperation operation) {
+  return operation == ProxyOperation::fetch_add ? 1 : operation == ProxyOperation::compare_swap ? 2 : 0;
+}
+/// Whether an offset or the length exceeds its 32 bits.
+BELFRY_FN constexpr bool proxy_needs_extension(const ProxyRequest& r) {
+  return ((r.remote_offset | r.local_offset | r.bytes) >> 32) != 0;
+}
+/// \return how many descriptors the request takes, at most kProxyMostDescriptors
+BELFRY_FN constexpr std::uint32_t proxy_descriptors(const ProxyRequest& r) {
+  return 1 + (proxy_needs_extension(r) ? 1 : 0) + proxy_operands(r.operation);
+}
+
+/// What a descriptor's slot must hold in `lap` to be valid.
+BELFRY_FN constexpr std::uint64_t proxy_parity(std::uint64_t lap) { return (lap & 1) ^ 1; }
+
+/// One of a request's descriptors, without its parity.
+/// \param number 0 for the first, then extension, then operands
+BELFRY_FN constexpr port::Vector16 proxy_descriptor(const ProxyRequest& r, std::uint32_t number) {
+  const bool extended = proxy_needs_extension(r);
+  const std::uint64_t more = kProxyMore.put(number + 1 < proxy_descriptors(r) ? 1 : 0);
+  if (number == 0) {
+    std::uint64_t low = kProxyOperation.put(static_cast<std::uint64_t>(r.operation)) | more |
+                        kProxyPeer.put(r.peer) | kProxyRemoteWindow.put(r.remote_window);
+    if (proxy_value_form(r.operation)) {
+      const std::uint64_t log_bytes = r.bytes == 8 ? 3 : r.bytes == 4 ? 2 : r.bytes == 2 ? 1 : 0;
+      low |= kProxyLogBytes.put(log_bytes) | kProxyUpperLow.put(r.remote_offset);
+      return {low, r.value};
+    }
+    low |= kProxyLocalWindow.put(r.local_window) | kProxyUpperLow.put(r.bytes);
+    return {low, kProxyRemoteLow.put(r.remote_offset) | kProxyLocalLow.put(r.local_offset)};
+  }
+  if (extended && number == 1) {
+    const std::uint64_t high_bytes = proxy_value_form(r.operation) ? 0 : r.bytes >> 32;
+    const std::uint64_t low = kProxyOperation.put(static_cast<std::uint64_t>(ProxyOperation::extension)) |
+                              more | kProxyUpperLow.put(high_bytes);
+    return {low, kProxyRemoteLow.put(r.remote_offset >> 32) | kProxyLocalLow.put(r.local_offset >> 32)};
+  }
+  const std::uint64_t low = kProxyOperation.put(static_cast<std::uint64_t>(ProxyOperation::operand)) | more;
+  return {low, number == (extended ? 2u : 1u) ? r.value : r.second_value};
+}
+
+/// Puts a request together again, descriptor by descriptor.
+class ProxyDecoder {
+ public:
+  enum class State : std::uint8_t {
+    more,       ///< the next descriptor belongs to the same request
+    complete,   ///< request() is whole
+    malformed,  ///< no producer of belfry writes this
+  };
+
+  BELFRY_FN constexpr State take(port::Vector16 d) {
+    const auto operation = static_cast<ProxyOperation>(kProxyOperation.get(d.low));
+    const bool more = kProxyMore.get(d.low) != 0;
+    const bool good = taken_ == 0 ? take_first(operation, d) : take_next(operation, d);
+    ++taken_;
+    if (!good) return end(State::malformed);
+    if (more) return taken_ < kProxyMostDescriptors ? State::more : end(State::malformed);
+    return end(operands_ == proxy_operands(request_.operation) ? State::complete : State::malformed);
+  }
+  BELFRY_FN constexpr const ProxyRequest& request() const { return request_; }
+
+ private:
+  BELFRY_FN constexpr State end(State state) {
+    taken_ = 0;
+    return state;
+  }
+  BELFRY_FN constexpr bool take_first(ProxyOperation operation, port::Vector16 d) {
+    request_ = ProxyRequest{};
+    operands_ = 0;
+    extended_ = false;
+    request_.operation = operation;
+    request_.peer = static_cast<std::uint32_t>(kProxyPeer.get(d.low));
+    request_.remote_window = static_cast<std::uint32_t>(kProxyRemoteWindow.get(d.low));
+    if (operation == ProxyOperation::none || operation > ProxyOperation::fence) return false;
+    if (proxy_value_form(operation)) {
+      request_.bytes = std::uint64_t{1} << kProxyLogBytes.get(d.low);
+      request_.remote_offset = kProxyUpperLow.get(d.low);
+      request_.value = d.high;
+      return kProxyUnused.get(d.low) == 0;
+    }
+    request_.local_window = static_cast<std::uint32_t>(kProxyLocalWindow.get(d.low));
+    request_.bytes = kProxyUpperLow.get(d.low);
+    request_.remote_offset = kProxyRemoteLow.get(d.high);
+    request_.local_offset = kProxyLocalLow.get(d.high);
+    return true;
+  }
+  BELFRY_FN constexpr bool take_next(ProxyOperation operation, port::Vector16 d) {
+    if (operation == ProxyOperation::extension) {
+      if (extended_ || operands_ != 0) return false;
+      extended_ = true;
+      request_.bytes |= kProxyUpperLow.get(d.low) << 32;
+      request_.remote_offset |= kProxyRemoteLow.get(d.high) << 32;
+      request_.local_offset |= kProxyLocalLow.get(d.high) << 32;
+      return true;
+    }
+    if (operation != ProxyOperation::operand || operands_ >= proxy_operands(request_.operation)) return false;
+    (operands_++ == 0 ? request_.value : request_.second_value) = d.high;
+    return true;
+  }
+
+  ProxyRequest request_;
+  std::uint32_t taken_ = 0;
+  std::uint32_t operands_ = 0;
+  bool extended_ = false;
+};
+
+}  // namespace belfry::wire
