@@ -7,7 +7,6 @@
 #include "belfry/device/announce.hpp"
 #include "belfry/device/signal.hpp"
 #include "belfry/device/together.hpp"
-#include "belfry/device/view.hpp"
 
 namespace belfry::device {
 
@@ -16,13 +15,15 @@ template <class ChannelType>
 class Endpoint {
  public:
   using Channel = ChannelType;
+  using View = typename Channel::View;
 
-  BELFRY_FN explicit Endpoint(const EndpointView& view) : view_(view) {}
+  BELFRY_FN explicit Endpoint(const View& view) : view_(view) {}
 
   BELFRY_FN std::uint32_t pe() const { return view_.pe; }
   BELFRY_FN std::uint32_t pe_count() const { return view_.pe_count; }
-  BELFRY_FN std::uint32_t queues_a_peer() const { return view_.queues_a_peer; }
-  BELFRY_FN const EndpointView& view() const { return view_; }
+  /// Channels to each peer: their indices are below it.
+  BELFRY_FN std::uint32_t channels_a_peer() const { return Channel::count(view_); }
+  BELFRY_FN const View& view() const { return view_; }
 
   /// This PE's copy of `count` T from a place on, for plain loads and stores. Null where the window does not
   /// exist or ends before; alignment is the caller's.
@@ -39,27 +40,18 @@ class Endpoint {
     return Channel(view_, pe, index);
   }
 
-  /// Flushes every queue to one peer. The group must own them, or they must be shared. It makes channels of
-  /// its own: under Sharing::exclusive, end the caller's before.
-  /// \return the first failure, after all queues have had their turn
+  /// Flushes every channel to one peer. The group must own them, or they must be shared. The timeout is each
+  /// channel's. It makes channels of its own: where a channel holds its queue's indices, end the caller's
+  /// before. \return the first failure, after all have had their turn
   template <class Group>
   BELFRY_FN Outcome flush_peer(Group group, std::uint32_t pe, port::Timeout timeout) const {
-    Outcome first;
-    for (std::uint32_t index = 0; index < view_.queues_a_peer; ++index) {
-      Channel channel(view_, pe, index);
-      keep_first(first, channel.flush(group, timeout));
-    }
-    return first;
+    return Channel::flush_peer(view_, group, pe, timeout);
   }
 
-  /// flush_peer() for every peer. The timeout is each queue's.
+  /// Flushes every channel to every peer.
   template <class Group>
   BELFRY_FN Outcome quiet(Group group, port::Timeout timeout) const {
-    Outcome first;
-    for (std::uint32_t pe = 0; pe < view_.pe_count; ++pe)
-      if (view_.queues[pe * view_.queues_a_peer].state != nullptr)
-        keep_first(first, flush_peer(group, pe, timeout));
-    return first;
+    return Channel::quiet(view_, group, timeout);
   }
 
   /// Waits for a word of this PE's copy of a window; see device/signal.hpp.
@@ -70,11 +62,7 @@ class Endpoint {
   }
 
  private:
-  BELFRY_FN static void keep_first(Outcome& first, const Outcome& next) {
-    if (first.ok() && !next.ok()) first = next;
-  }
-
-  EndpointView view_;
+  View view_;
 };
 
 }  // namespace belfry::device

@@ -10,7 +10,7 @@
 
 namespace belfry::device {
 
-/// Bits 0-15: low bits of the index; 16-23: syndrome; 24-31: vendor syndrome; 32-33: Fault::Kind.
+/// Bits 0-15: low bits of the index; 16-23: syndrome; 24-31: vendor syndrome; 32-34: Fault::Kind.
 BELFRY_FN constexpr std::uint64_t fault_word(Fault::Kind kind, std::uint64_t index, wire::Syndrome syndrome,
                                              std::uint8_t vendor) {
   return (index & 0xffff) | static_cast<std::uint64_t>(syndrome) << 16 |
@@ -18,7 +18,7 @@ BELFRY_FN constexpr std::uint64_t fault_word(Fault::Kind kind, std::uint64_t ind
 }
 
 BELFRY_FN constexpr Fault::Kind fault_kind(std::uint64_t word) {
-  return static_cast<Fault::Kind>((word >> 32) & 3u);
+  return static_cast<Fault::Kind>((word >> 32) & 7u);
 }
 
 /// \param consumer the queue's: it stops at or before the WQE that failed, and that one is less than a queue

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "belfry/device/status.hpp"
-#include "belfry/device/view.hpp"
+#include "belfry/device/window.hpp"
 #include "belfry/port/memory.hpp"
 #include "belfry/port/step.hpp"
 #include "belfry/port/time.hpp"
@@ -59,8 +59,10 @@ BELFRY_FN inline Status wait_signal(const std::uint64_t* word, Compare how, std:
 }
 
 /// The same for a word of this PE's copy of a window. \return also bad_argument
-BELFRY_FN inline Status wait_signal(const EndpointView& view, Place place, Compare how, std::uint64_t value,
-                                    port::Timeout timeout) {
+/// \tparam View has windows and window_count
+template <class View>
+BELFRY_FN Status wait_signal(const View& view, Place place, Compare how, std::uint64_t value,
+                             port::Timeout timeout) {
   if (place.window >= view.window_count || place.offset % 8 != 0 ||
       !view.windows[place.window].contains(place.offset, 8))
     return Status::bad_argument;

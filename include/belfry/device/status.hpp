@@ -38,11 +38,12 @@ BELFRY_FN constexpr const char* status_name(Status status) {
 struct Fault {
   enum class Kind : std::uint8_t {
     none,
-    root,       ///< index, syndrome and vendor are those of the WQE that failed first
-    unknown,    ///< only flushes were seen: the cause was overwritten in a collapsed CQ. index: the first in
-                ///< doubt
-    abandoned,  ///< not the NIC's: a thread gave up its turn to publish at `index`, so nothing after it can
-                ///< be posted
+    root,     ///< index, syndrome and vendor are those of the WQE that failed first
+    unknown,  ///< only flushes were seen: the cause was overwritten in a collapsed CQ. index: the first in
+              ///< doubt
+    worker_lost,  ///< not the NIC's: the CPU worker of a proxy's ring died, or has not moved for too long
+    abandoned,    ///< not the NIC's: a thread gave up its turn to publish at `index`, so nothing after it can
+                  ///< be posted
   };
   std::uint64_t index = 0;  ///< first block of the WQE, 64-bit
   std::uint32_t qpn = 0;
@@ -60,6 +61,11 @@ struct Outcome {
 
   BELFRY_FN constexpr bool ok() const { return status == Status::done; }
 };
+
+/// The first failure of several.
+BELFRY_FN inline void keep_first(Outcome& first, const Outcome& next) {
+  if (first.ok() && !next.ok()) first = next;
+}
 
 /// An operation that was posted, or why it was not. Whoever has it may wait for it.
 struct Operation {

@@ -198,4 +198,19 @@ BELFRY_FN inline std::uint32_t last_lane(std::uint32_t mask) {
 #endif
 }
 
+/// Sum of `value` over the lanes of the mask below the caller's. The usual case, all the same, takes one
+/// vote.
+BELFRY_FN inline std::uint32_t sum_below(std::uint32_t mask, std::uint32_t value) {
+  const std::uint32_t below = mask & ((1u << lane_index()) - 1u);
+  const std::uint32_t first = shuffle(mask, value, first_lane(mask));
+  if (ballot(mask, value == first) == mask) return first * count_lanes(below);
+  std::uint32_t sum = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const std::uint32_t lane = first_lane(left);
+    const std::uint32_t theirs = shuffle(mask, value, lane);
+    if ((below >> lane & 1u) != 0) sum += theirs;
+  }
+  return sum;
+}
+
 }  // namespace belfry::port

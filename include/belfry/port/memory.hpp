@@ -144,6 +144,25 @@ BELFRY_FN inline void store_segment(void* at, Vector16 value) {
 #endif
 }
 
+/// 16 B in one store that is never seen in halves, of system scope (st.relaxed.sys.b128). It orders nothing
+/// else.
+BELFRY_FN inline void store_16(Vector16* at, Vector16 value) {
+#if defined(__CUDA_ARCH__)
+  cuda_memory::store_16(at, value);
+#else
+  host_memory::store_16(at, value);
+#endif
+}
+
+/// 16 B in one load, of system scope. It orders nothing else.
+BELFRY_FN inline Vector16 load_16(const Vector16* at) {
+#if defined(__CUDA_ARCH__)
+  return cuda_memory::load_16(at);
+#else
+  return host_memory::load_16(at);
+#endif
+}
+
 /// Eight bytes to a doorbell register. Not a memory store: a register may be write-combining memory of a
 /// device, so on a CPU what precedes is ordered before it and it is pushed out at once. On a GPU it is a
 /// relaxed store of system scope, and ordering is the caller's.

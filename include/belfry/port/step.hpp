@@ -35,6 +35,13 @@ enum class Step : std::uint8_t {
   acquire_signal,        ///< a signal's payload is read after it
   check_counter,         ///< a completion counts only as far as its counter says
   signal_after_payload,  ///< a signal is posted after all fragments, on the same queue
+  // The proxy's ring, at the producer (device/proxy/) and at the worker (src/proxy/).
+  proxy_payload_before_descriptor,  ///< a put's payload is visible before the descriptor that names it
+  proxy_room,                       ///< a slot is filled again only once the worker has taken it
+  proxy_parity,                     ///< a descriptor of another lap is not valid
+  proxy_taken_after_read,           ///< the worker has read a slot before it says so
+  proxy_acquire_completion,         ///< what a completed operation brought is read after the counter
+  proxy_count_in_order,             ///< the counter passes an operation only when all before it are complete
   count_,
 };
 

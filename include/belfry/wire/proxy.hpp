@@ -49,35 +49,36 @@ enum class ProxyOperation : std::uint8_t {
   operand = 15,
 };
 
-/// A field of a descriptor's half, named once for encoder and decoder.
+/// A field of a descriptor's half, named once for encoder and decoder. A type, for a GPU's code has no
+/// address of a constant.
+template <unsigned kShift, unsigned kWidth>
 struct ProxyField {
-  unsigned shift;
-  unsigned bits;
+  static_assert(kShift + kWidth <= 64 && kWidth < 64);
+  static constexpr unsigned shift = kShift;
+  static constexpr unsigned bits = kWidth;
+  static constexpr std::uint64_t most = (std::uint64_t{1} << kWidth) - 1;
 
-  BELFRY_FN constexpr std::uint64_t most() const {
-    return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
-  }
   /// The value in its place, cut to its bits.
-  BELFRY_FN constexpr std::uint64_t put(std::uint64_t value) const { return (value & most()) << shift; }
-  BELFRY_FN constexpr std::uint64_t get(std::uint64_t half) const { return (half >> shift) & most(); }
+  BELFRY_FN static constexpr std::uint64_t put(std::uint64_t value) { return (value & most) << kShift; }
+  BELFRY_FN static constexpr std::uint64_t get(std::uint64_t half) { return (half >> kShift) & most; }
 };
 
-inline constexpr ProxyField kProxyParity{0, 1};
-inline constexpr ProxyField kProxyOperation{1, 4};
-inline constexpr ProxyField kProxyMore{5, 1};
-inline constexpr ProxyField kProxyPeer{6, 14};
-inline constexpr ProxyField kProxyRemoteWindow{20, 6};
-inline constexpr ProxyField kProxyLocalWindow{26, 6};
-inline constexpr ProxyField kProxyLogBytes{26, 2};
-inline constexpr ProxyField kProxyUnused{28, 4};  ///< value forms: zero
-inline constexpr ProxyField kProxyUpperLow{32, 32};
-inline constexpr ProxyField kProxyRemoteLow{0, 32};
-inline constexpr ProxyField kProxyLocalLow{32, 32};
-static_assert(kProxyLocalWindow.shift + kProxyLocalWindow.bits == 32 && kProxyUpperLow.shift == 32);
-static_assert(kProxyRemoteWindow.shift == kProxyPeer.shift + kProxyPeer.bits);
+using ProxyParityField = ProxyField<0, 1>;
+using ProxyOperationField = ProxyField<1, 4>;
+using ProxyMoreField = ProxyField<5, 1>;
+using ProxyPeerField = ProxyField<6, 14>;
+using ProxyRemoteWindowField = ProxyField<20, 6>;
+using ProxyLocalWindowField = ProxyField<26, 6>;
+using ProxyLogBytesField = ProxyField<26, 2>;
+using ProxyUnusedField = ProxyField<28, 4>;  ///< value forms: zero
+using ProxyUpperLowField = ProxyField<32, 32>;
+using ProxyRemoteLowField = ProxyField<0, 32>;
+using ProxyLocalLowField = ProxyField<32, 32>;
+static_assert(ProxyLocalWindowField::shift + ProxyLocalWindowField::bits == ProxyUpperLowField::shift);
+static_assert(ProxyRemoteWindowField::shift == ProxyPeerField::shift + ProxyPeerField::bits);
 
-inline constexpr std::uint32_t kProxyMostPeers = 1u << kProxyPeer.bits;
-inline constexpr std::uint32_t kProxyMostWindows = 1u << kProxyRemoteWindow.bits;
+inline constexpr std::uint32_t kProxyMostPeers = 1u << ProxyPeerField::bits;
+inline constexpr std::uint32_t kProxyMostWindows = 1u << ProxyRemoteWindowField::bits;
 /// Descriptors that one request takes at most.
 inline constexpr std::uint32_t kProxyMostDescriptors = 4;
 
@@ -117,25 +118,28 @@ BELFRY_FN constexpr std::uint64_t proxy_parity(std::uint64_t lap) { return (lap 
 /// \param number 0 for the first, then extension, then operands
 BELFRY_FN constexpr port::Vector16 proxy_descriptor(const ProxyRequest& r, std::uint32_t number) {
   const bool extended = proxy_needs_extension(r);
-  const std::uint64_t more = kProxyMore.put(number + 1 < proxy_descriptors(r) ? 1 : 0);
+  const std::uint64_t more = ProxyMoreField::put(number + 1 < proxy_descriptors(r) ? 1 : 0);
   if (number == 0) {
-    std::uint64_t low = kProxyOperation.put(static_cast<std::uint64_t>(r.operation)) | more |
-                        kProxyPeer.put(r.peer) | kProxyRemoteWindow.put(r.remote_window);
+    std::uint64_t low = ProxyOperationField::put(static_cast<std::uint64_t>(r.operation)) | more |
+                        ProxyPeerField::put(r.peer) | ProxyRemoteWindowField::put(r.remote_window);
     if (proxy_value_form(r.operation)) {
       const std::uint64_t log_bytes = r.bytes == 8 ? 3 : r.bytes == 4 ? 2 : r.bytes == 2 ? 1 : 0;
-      low |= kProxyLogBytes.put(log_bytes) | kProxyUpperLow.put(r.remote_offset);
+      low |= ProxyLogBytesField::put(log_bytes) | ProxyUpperLowField::put(r.remote_offset);
       return {low, r.value};
     }
-    low |= kProxyLocalWindow.put(r.local_window) | kProxyUpperLow.put(r.bytes);
-    return {low, kProxyRemoteLow.put(r.remote_offset) | kProxyLocalLow.put(r.local_offset)};
+    low |= ProxyLocalWindowField::put(r.local_window) | ProxyUpperLowField::put(r.bytes);
+    return {low, ProxyRemoteLowField::put(r.remote_offset) | ProxyLocalLowField::put(r.local_offset)};
   }
   if (extended && number == 1) {
     const std::uint64_t high_bytes = proxy_value_form(r.operation) ? 0 : r.bytes >> 32;
-    const std::uint64_t low = kProxyOperation.put(static_cast<std::uint64_t>(ProxyOperation::extension)) |
-                              more | kProxyUpperLow.put(high_bytes);
-    return {low, kProxyRemoteLow.put(r.remote_offset >> 32) | kProxyLocalLow.put(r.local_offset >> 32)};
+    const std::uint64_t low =
+        ProxyOperationField::put(static_cast<std::uint64_t>(ProxyOperation::extension)) | more |
+        ProxyUpperLowField::put(high_bytes);
+    return {low,
+            ProxyRemoteLowField::put(r.remote_offset >> 32) | ProxyLocalLowField::put(r.local_offset >> 32)};
   }
-  const std::uint64_t low = kProxyOperation.put(static_cast<std::uint64_t>(ProxyOperation::operand)) | more;
+  const std::uint64_t low =
+      ProxyOperationField::put(static_cast<std::uint64_t>(ProxyOperation::operand)) | more;
   return {low, number == (extended ? 2u : 1u) ? r.value : r.second_value};
 }
 
@@ -149,8 +153,8 @@ class ProxyDecoder {
   };
 
   BELFRY_FN constexpr State take(port::Vector16 d) {
-    const auto operation = static_cast<ProxyOperation>(kProxyOperation.get(d.low));
-    const bool more = kProxyMore.get(d.low) != 0;
+    const auto operation = static_cast<ProxyOperation>(ProxyOperationField::get(d.low));
+    const bool more = ProxyMoreField::get(d.low) != 0;
     const bool good = taken_ == 0 ? take_first(operation, d) : take_next(operation, d);
     ++taken_;
     if (!good) return end(State::malformed);
@@ -169,28 +173,28 @@ class ProxyDecoder {
     operands_ = 0;
     extended_ = false;
     request_.operation = operation;
-    request_.peer = static_cast<std::uint32_t>(kProxyPeer.get(d.low));
-    request_.remote_window = static_cast<std::uint32_t>(kProxyRemoteWindow.get(d.low));
+    request_.peer = static_cast<std::uint32_t>(ProxyPeerField::get(d.low));
+    request_.remote_window = static_cast<std::uint32_t>(ProxyRemoteWindowField::get(d.low));
     if (operation == ProxyOperation::none || operation > ProxyOperation::fence) return false;
     if (proxy_value_form(operation)) {
-      request_.bytes = std::uint64_t{1} << kProxyLogBytes.get(d.low);
-      request_.remote_offset = kProxyUpperLow.get(d.low);
+      request_.bytes = std::uint64_t{1} << ProxyLogBytesField::get(d.low);
+      request_.remote_offset = ProxyUpperLowField::get(d.low);
       request_.value = d.high;
-      return kProxyUnused.get(d.low) == 0;
+      return ProxyUnusedField::get(d.low) == 0;
     }
-    request_.local_window = static_cast<std::uint32_t>(kProxyLocalWindow.get(d.low));
-    request_.bytes = kProxyUpperLow.get(d.low);
-    request_.remote_offset = kProxyRemoteLow.get(d.high);
-    request_.local_offset = kProxyLocalLow.get(d.high);
+    request_.local_window = static_cast<std::uint32_t>(ProxyLocalWindowField::get(d.low));
+    request_.bytes = ProxyUpperLowField::get(d.low);
+    request_.remote_offset = ProxyRemoteLowField::get(d.high);
+    request_.local_offset = ProxyLocalLowField::get(d.high);
     return true;
   }
   BELFRY_FN constexpr bool take_next(ProxyOperation operation, port::Vector16 d) {
     if (operation == ProxyOperation::extension) {
       if (extended_ || operands_ != 0) return false;
       extended_ = true;
-      request_.bytes |= kProxyUpperLow.get(d.low) << 32;
-      request_.remote_offset |= kProxyRemoteLow.get(d.high) << 32;
-      request_.local_offset |= kProxyLocalLow.get(d.high) << 32;
+      request_.bytes |= ProxyUpperLowField::get(d.low) << 32;
+      request_.remote_offset |= ProxyRemoteLowField::get(d.high) << 32;
+      request_.local_offset |= ProxyLocalLowField::get(d.high) << 32;
       return true;
     }
     if (operation != ProxyOperation::operand || operands_ >= proxy_operands(request_.operation)) return false;

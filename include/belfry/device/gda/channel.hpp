@@ -27,6 +27,10 @@ class Channel {
 
  public:
   using Indices = IndicesOf<Policy>;
+  using View = EndpointView;
+
+  /// Queues to each peer.
+  BELFRY_FN static std::uint32_t count(const View& view) { return view.queues_a_peer; }
 
   /// \param index below view.queues_a_peer. Where there is no such queue every call says bad_argument.
   BELFRY_FN Channel(const EndpointView& view, std::uint32_t pe, std::uint32_t index = 0)
@@ -176,6 +180,26 @@ class Channel {
   template <class Group>
   BELFRY_FN Outcome flush(Group group, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] { return flush_one(timeout); });
+  }
+
+  /// Flushes every queue to one peer; what device::Endpoint offers.
+  template <class Group>
+  BELFRY_FN static Outcome flush_peer(const View& view, Group group, std::uint32_t pe,
+                                      port::Timeout timeout) {
+    Outcome first;
+    for (std::uint32_t index = 0; index < view.queues_a_peer; ++index) {
+      Channel channel(view, pe, index);
+      keep_first(first, channel.flush(group, timeout));
+    }
+    return first;
+  }
+  template <class Group>
+  BELFRY_FN static Outcome quiet(const View& view, Group group, port::Timeout timeout) {
+    Outcome first;
+    for (std::uint32_t pe = 0; pe < view.pe_count; ++pe)
+      if (view.queues[pe * view.queues_a_peer].state != nullptr)
+        keep_first(first, flush_peer(view, group, pe, timeout));
+    return first;
   }
 
   /// Why the queue failed; kind none while it works.

@@ -53,20 +53,6 @@ BELFRY_FN Status end_post(const SendQueue& queue, Indices& indices, std::uint64_
   return status;
 }
 
-/// Sum of `value` over the mask's lanes below the caller's. The usual case, all the same, takes one vote.
-BELFRY_FN inline std::uint32_t sum_below(std::uint32_t mask, std::uint32_t value, std::uint32_t leader) {
-  const std::uint32_t below = mask & ((1u << port::lane_index()) - 1u);
-  const std::uint32_t first = port::shuffle(mask, value, leader);
-  if (port::ballot(mask, value == first) == mask) return first * port::count_lanes(below);
-  std::uint32_t sum = 0;
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const std::uint32_t lane = port::first_lane(left);
-    const std::uint32_t theirs = port::shuffle(mask, value, lane);
-    if ((below >> lane & 1u) != 0) sum += theirs;
-  }
-  return sum;
-}
-
 /// Where each lane's blocks begin among those of its warp.
 struct Share {
   std::uint32_t offset = 0;       ///< of the caller's
@@ -76,7 +62,7 @@ struct Share {
 
 /// Lanes need to ask each other only where their WQEs can differ in size.
 template <class Wqe>
-BELFRY_FN Share share_of(std::uint32_t mask, std::uint32_t leader, [[maybe_unused]] std::uint32_t blocks) {
+BELFRY_FN Share share_of(std::uint32_t mask, [[maybe_unused]] std::uint32_t blocks) {
   Share share;
   if constexpr (Wqe::one_block) {
     share.offset = port::count_lanes(mask & ((1u << port::lane_index()) - 1u));
@@ -84,7 +70,7 @@ BELFRY_FN Share share_of(std::uint32_t mask, std::uint32_t leader, [[maybe_unuse
     share.last_offset = share.total - 1;
   } else {
     const std::uint32_t last_lane = port::last_lane(mask);
-    share.offset = sum_below(mask, blocks, leader);
+    share.offset = port::sum_below(mask, blocks);
     share.last_offset = port::shuffle(mask, share.offset, last_lane);
     share.total = share.last_offset + port::shuffle(mask, blocks, last_lane);
   }
@@ -127,7 +113,7 @@ template <class Policy, class Indices, class Wqe>
 BELFRY_FN Operation post_each(Warp warp, const SendQueue& queue, Indices& indices, const Wqe& wqe,
                               Announce announce, port::Timeout timeout) {
   const std::uint32_t leader = port::first_lane(warp.mask);
-  const detail::Share share = detail::share_of<Wqe>(warp.mask, leader, wire::wqe_blocks(wqe.segments()));
+  const detail::Share share = detail::share_of<Wqe>(warp.mask, wire::wqe_blocks(wqe.segments()));
   const bool leads = port::lane_index() == leader;
 
   Slots slots;

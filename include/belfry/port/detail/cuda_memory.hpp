@@ -363,6 +363,33 @@ BELFRY_FN inline void store_segment(void* at, Vector16 value) {
   static_cast<void>(value);
 }
 
+BELFRY_FN inline void store_16(Vector16* at, Vector16 value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile(
+      "{\n\t.reg .b128 v;\n\t"
+      "mov.b128 v, {%1, %2};\n\t"
+      "st.relaxed.sys.b128 [%0], v;\n\t}" ::"l"(at),
+      "l"(value.low), "l"(value.high)
+      : "memory");
+#endif
+  static_cast<void>(at);
+  static_cast<void>(value);
+}
+BELFRY_FN inline Vector16 load_16(const Vector16* at) {
+  Vector16 value{};
+#if defined(__CUDA_ARCH__)
+  asm volatile(
+      "{\n\t.reg .b128 v;\n\t"
+      "ld.relaxed.sys.b128 v, [%2];\n\t"
+      "mov.b128 {%0, %1}, v;\n\t}"
+      : "=l"(value.low), "=l"(value.high)
+      : "l"(at)
+      : "memory");
+#endif
+  static_cast<void>(at);
+  return value;
+}
+
 BELFRY_FN inline void store_doorbell(std::uint64_t* at, std::uint64_t value) {
   store<Scope::system>(at, value);
 }

@@ -1,0 +1,293 @@
+#pragma once
+/// \file
+/// mini-proxy's channel: one ring to a CPU worker, and one peer. The same calls as mini-gda's channel
+/// (device/gda/channel.hpp), with the same meaning.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "belfry/device/announce.hpp"
+#include "belfry/device/proxy/wait.hpp"
+#include "belfry/device/signal.hpp"
+#include "belfry/device/together.hpp"
+
+namespace belfry::device::proxy {
+
+inline constexpr port::Timeout kDefaultTimeout = port::Timeout::seconds(10);
+
+/// Under Protocol::tuned a ring has one producer (a thread, or a warp through its lowest lane), which has the
+/// only channel on it: the ring's index lives in it until it is destroyed. Under the others any number of
+/// threads may have one. Announce is accepted and means nothing: the worker chains what it finds.
+template <class Policy>
+class Channel {
+ public:
+  using View = ProxyView;
+
+  /// Rings; each serves every peer.
+  BELFRY_FN static std::uint32_t count(const View& view) { return view.ring_count; }
+
+  /// \param ring below view.ring_count. Where there is no such ring or peer every call says bad_argument.
+  BELFRY_FN Channel(const ProxyView& view, std::uint32_t pe, std::uint32_t ring = 0)
+      : view_(view),
+        ring_(view.rings[ring < view.ring_count ? ring : 0]),
+        pe_(pe),
+        exists_(pe < view.pe_count && ring < view.ring_count) {
+    if constexpr (Policy::protocol == Protocol::tuned) {
+      producer_.next = ring_.state->reserved;
+      producer_.taken = ring_.state->taken;
+    }
+  }
+  BELFRY_FN ~Channel() {
+    if (!producer_.changed) return;
+    ring_.state->reserved = producer_.next;
+    ring_.state->taken = producer_.taken;
+  }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // Writing ------------------------------------------------------------------------------------------
+
+  template <class Group>
+  BELFRY_FN Operation put(Group group, Place remote, Place local, std::uint64_t bytes,
+                          Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!has(remote, bytes) || !has(local, bytes) || !exists_) return refused();
+      publish_payload<Policy>();
+      return enqueue(two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
+    });
+  }
+
+  BELFRY_FN Operation put_each(Warp warp, Place remote, Place local, std::uint32_t bytes,
+                               Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    const bool good = has(remote, bytes) && has(local, bytes) && exists_;
+    if (port::ballot(warp.mask, !good) != 0) return refused();
+    publish_payload<Policy>();
+    return enqueue_each(warp, two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
+  }
+
+  template <class Group, class Value>
+  BELFRY_FN Operation put_value(Group group, Place remote, Value value, Announce = Announce::now,
+                                port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!has(remote, sizeof value) || !exists_) return refused();
+      return enqueue(value_request(remote, value), timeout);
+    });
+  }
+
+  template <class Value>
+  BELFRY_FN Operation put_value_each(Warp warp, Place remote, Value value, Announce = Announce::now,
+                                     port::Timeout timeout = kDefaultTimeout) {
+    const bool good = has(remote, sizeof value) && exists_;
+    if (port::ballot(warp.mask, !good) != 0) return refused();
+    return enqueue_each(warp, value_request(remote, value), timeout);
+  }
+
+  template <class Group>
+  BELFRY_FN Operation put_signal(Group group, Place remote, Place local, std::uint64_t bytes, Signal signal,
+                                 port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!has(remote, bytes) || !has(local, bytes) || !can_signal(signal)) return refused();
+      publish_payload<Policy>();
+      const auto put = two_sided(wire::ProxyOperation::put, remote, local, bytes);
+      if (!port::kept(port::Step::signal_after_payload)) {
+        const Operation early = enqueue(signal_request(signal), timeout);
+        return early.ok() ? enqueue(put, timeout) : early;
+      }
+      const Operation payload = enqueue(put, timeout);
+      return payload.ok() ? enqueue(signal_request(signal), timeout) : payload;
+    });
+  }
+
+  template <class Group>
+  BELFRY_FN Operation signal(Group group, Signal signal, port::Timeout timeout = kDefaultTimeout) {
+    return together(
+        group, [&] { return can_signal(signal) ? enqueue(signal_request(signal), timeout) : refused(); });
+  }
+
+  // Reading ------------------------------------------------------------------------------------------
+
+  template <class Group>
+  BELFRY_FN Operation get(Group group, Place local, Place remote, std::uint64_t bytes,
+                          Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!has(remote, bytes) || !has(local, bytes) || !exists_) return refused();
+      return reading(two_sided(wire::ProxyOperation::get, remote, local, bytes), timeout);
+    });
+  }
+
+  template <class Group>
+  BELFRY_FN Operation fetch_add(Group group, Place result, Place remote, std::uint64_t add,
+                                Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!can_do_atomic(remote) || !has(result, 8)) return refused();
+      auto request = two_sided(wire::ProxyOperation::fetch_add, remote, result, 8);
+      request.value = add;
+      return reading(request, timeout);
+    });
+  }
+
+  template <class Group>
+  BELFRY_FN Operation compare_swap(Group group, Place result, Place remote, std::uint64_t compare,
+                                   std::uint64_t swap, Announce = Announce::now,
+                                   port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!can_do_atomic(remote) || !has(result, 8)) return refused();
+      auto request = two_sided(wire::ProxyOperation::compare_swap, remote, result, 8);
+      request.value = compare;
+      request.second_value = swap;
+      return reading(request, timeout);
+    });
+  }
+
+  // Waiting ------------------------------------------------------------------------------------------
+
+  template <class Group>
+  BELFRY_FN Outcome wait(Group group, Operation op, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!op.ok() || !exists_) return unposted(op);
+      return wait_for(view_, ring_, op.index, op.reads, timeout);
+    });
+  }
+
+  BELFRY_FN Outcome test(Operation op) {
+    if (!op.ok() || !exists_) return unposted(op);
+    return wait_for(view_, ring_, op.index, op.reads, port::Timeout{0});
+  }
+
+  /// Waits for all that is in the ring, to whichever peer.
+  template <class Group>
+  BELFRY_FN Outcome flush(Group group, port::Timeout timeout = kDefaultTimeout) {
+    return together(group, [&] {
+      if (!exists_) return unposted(Operation{});
+      const std::uint64_t end = Policy::protocol == Protocol::tuned
+                                    ? producer_.next
+                                    : port::load<port::Scope::gpu>(&ring_.state->reserved);
+      if (end == 0) return Outcome{};
+      return wait_for(view_, ring_, end - 1, false, timeout);
+    });
+  }
+
+  /// Flushes every ring: one worker's count covers all peers of a ring.
+  template <class Group>
+  BELFRY_FN static Outcome quiet(const View& view, Group group, port::Timeout timeout) {
+    Outcome first;
+    for (std::uint32_t ring = 0; ring < view.ring_count; ++ring) {
+      Channel channel(view, view.pe, ring);
+      keep_first(first, channel.flush(group, timeout));
+    }
+    return first;
+  }
+  template <class Group>
+  BELFRY_FN static Outcome flush_peer(const View& view, Group group, std::uint32_t, port::Timeout timeout) {
+    return quiet(view, group, timeout);
+  }
+
+  BELFRY_FN Fault fault() const {
+    if (!exists_) return Fault{};
+    const std::uint64_t word = port::load<port::Scope::system>(&ring_.words->fault);
+    return word == 0 ? Fault{} : detail::failed_outcome(ring_, word, 0).fault;
+  }
+
+  BELFRY_FN const Ring& ring() const { return ring_; }
+
+ private:
+  BELFRY_FN static Operation refused() {
+    Operation op;
+    op.status = Status::bad_argument;
+    return op;
+  }
+  BELFRY_FN static Outcome unposted(Operation op) {
+    Outcome o;
+    o.status = op.ok() ? Status::bad_argument : op.status;
+    return o;
+  }
+  BELFRY_FN bool has(Place place, std::uint64_t bytes) const {
+    return !Policy::check_arguments ||
+           (place.window < view_.window_count && view_.windows[place.window].contains(place.offset, bytes));
+  }
+  BELFRY_FN bool can_do_atomic(Place remote) const {
+    return exists_ && remote.offset % 8 == 0 && has(remote, 8);
+  }
+  BELFRY_FN bool can_signal(const Signal& signal) const {
+    return can_do_atomic(signal.place) &&
+           (!Policy::check_arguments ||
+            (view_.windows[signal.place.window].flags & kWindowRelaxedOrdering) == 0);
+  }
+
+  BELFRY_FN wire::ProxyRequest two_sided(wire::ProxyOperation operation, Place remote, Place local,
+                                         std::uint64_t bytes) const {
+    wire::ProxyRequest r;
+    r.operation = operation;
+    r.peer = pe_;
+    r.remote_window = remote.window;
+    r.remote_offset = remote.offset;
+    r.local_window = local.window;
+    r.local_offset = local.offset;
+    r.bytes = bytes;
+    return r;
+  }
+  template <class Value>
+  BELFRY_FN wire::ProxyRequest value_request(Place remote, Value value) const {
+    static_assert(std::is_trivially_copyable_v<Value> &&
+                  (sizeof(Value) == 1 || sizeof(Value) == 2 || sizeof(Value) == 4 || sizeof(Value) == 8));
+    wire::ProxyRequest r;
+    r.operation = wire::ProxyOperation::put_value;
+    r.peer = pe_;
+    r.remote_window = remote.window;
+    r.remote_offset = remote.offset;
+    r.bytes = sizeof value;
+    memcpy(&r.value, &value, sizeof value);
+    return r;
+  }
+  BELFRY_FN wire::ProxyRequest signal_request(const Signal& signal) const {
+    auto r = value_request(signal.place, signal.value);
+    r.operation = signal.operation == SignalOperation::set ? wire::ProxyOperation::signal_set
+                                                           : wire::ProxyOperation::signal_add;
+    return r;
+  }
+
+  BELFRY_FN Operation enqueue(const wire::ProxyRequest& request, port::Timeout timeout) {
+    const std::uint32_t count = wire::proxy_descriptors(request);
+    const RingSlots slots = reserve<Policy::protocol>(ring_, producer_, count, timeout);
+    Operation op;
+    op.status = slots.status;
+    if (!op.ok()) return op;
+    // The control's release of system scope, whatever the form.
+    if constexpr (Policy::protocol == Protocol::baseline) port::fence<port::Scope::system>();
+    store_request(ring_, slots.first, request);
+    op.index = slots.first + count - 1;
+    return op;
+  }
+  BELFRY_FN Operation reading(const wire::ProxyRequest& request, port::Timeout timeout) {
+    Operation op = enqueue(request, timeout);
+    op.reads = true;
+    return op;
+  }
+
+  /// One reservation for all lanes of the mask. Each stores its own descriptors.
+  BELFRY_FN Operation enqueue_each(Warp warp, const wire::ProxyRequest& request, port::Timeout timeout) {
+    const std::uint32_t leader = port::first_lane(warp.mask);
+    const std::uint32_t count = wire::proxy_descriptors(request);
+    const std::uint32_t offset = port::sum_below(warp.mask, count);
+    const std::uint32_t last = port::last_lane(warp.mask);
+    const std::uint32_t total = port::shuffle(warp.mask, offset + count, last);
+    RingSlots slots;
+    if (port::lane_index() == leader) slots = reserve<Policy::protocol>(ring_, producer_, total, timeout);
+    Operation op;
+    op.status = port::shuffle(warp.mask, slots.status, leader);
+    if (!op.ok()) return op;
+    const std::uint64_t first = port::shuffle(warp.mask, slots.first, leader) + offset;
+    if constexpr (Policy::protocol == Protocol::baseline) port::fence<port::Scope::system>();
+    store_request(ring_, first, request);
+    op.index = first + count - 1;
+    return op;
+  }
+
+  ProxyView view_;
+  Ring ring_;
+  Producer producer_;
+  std::uint32_t pe_;
+  bool exists_;
+};
+
+}  // namespace belfry::device::proxy

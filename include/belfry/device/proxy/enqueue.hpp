@@ -1,0 +1,139 @@
+#pragma once
+/// \file
+/// Putting descriptors into a ring, under the three protocols.
+
+#include <cstdint>
+
+#include "belfry/device/fault.hpp"
+#include "belfry/device/group.hpp"
+#include "belfry/device/proxy/policy.hpp"
+#include "belfry/device/proxy/ring.hpp"
+#include "belfry/port/memory.hpp"
+#include "belfry/port/step.hpp"
+#include "belfry/port/time.hpp"
+#include "belfry/wire/proxy.hpp"
+
+namespace belfry::device::proxy {
+
+/// A producer's place in a ring: in registers under Protocol::tuned, whose only producer it is.
+struct Producer {
+  std::uint64_t next = 0;   ///< tuned: the next slot
+  std::uint64_t taken = 0;  ///< the worker's progress as last seen
+  bool changed = false;
+};
+
+/// Slots of a ring, or why there are none.
+struct RingSlots {
+  Status status = Status::done;
+  std::uint64_t first = 0;
+};
+
+namespace detail {
+
+BELFRY_FN inline bool has_room(const Ring& ring, std::uint64_t end, std::uint64_t taken) {
+  return !port::kept(port::Step::proxy_room) || end - taken <= (std::uint64_t{1} << ring.log_slots);
+}
+
+/// The worker's progress, read across PCIe where the ring is a GPU's.
+/// The other end: the worker has read a slot before it counts it (mutant: proxy_taken_after_read). Here the
+/// stores into that slot depend on the value loaded.
+BELFRY_FN inline std::uint64_t read_taken(const Ring& ring) {
+  return port::poll<port::Scope::system>(ring.taken);
+}
+
+/// A turn of waiting for room. \return whether to go on
+BELFRY_FN inline bool wait_for_room(const Ring& ring, port::Patience& patience, RingSlots& slots) {
+  if (port::load<port::Scope::system>(&ring.words->fault) != 0) {
+    slots.status = Status::completion_error;
+    return false;
+  }
+  if (patience.is_over()) {
+    slots.status = Status::queue_full;
+    return false;
+  }
+  return true;
+}
+
+BELFRY_FN inline RingSlots reserve_own(const Ring& ring, Producer& producer, std::uint32_t count,
+                                       port::Timeout timeout) {
+  RingSlots slots;
+  slots.first = producer.next;
+  const std::uint64_t end = slots.first + count;
+  if (!has_room(ring, end, producer.taken)) {
+    port::Patience patience(timeout);
+    producer.changed = true;
+    while (!has_room(ring, end, producer.taken = read_taken(ring)))
+      if (!wait_for_room(ring, patience, slots)) return slots;
+  }
+  producer.next = end;
+  producer.changed = true;
+  return slots;
+}
+
+/// Reserves only once there is room: a producer that gives up leaves no hole, at which the worker would stop.
+/// \tparam cached whether the progress seen last is looked at before the worker's own
+template <bool cached>
+BELFRY_FN RingSlots reserve_shared(const Ring& ring, std::uint32_t count, port::Timeout timeout) {
+  RingSlots slots;
+  port::Patience patience(timeout);
+  std::uint64_t seen = port::load<port::Scope::gpu>(&ring.state->reserved);
+  for (;;) {
+    std::uint64_t taken = cached ? port::load<port::Scope::gpu>(&ring.state->taken) : read_taken(ring);
+    if (!has_room(ring, seen + count, taken)) {
+      if constexpr (cached) {
+        taken = read_taken(ring);
+        port::fetch_max<port::Scope::gpu>(&ring.state->taken, taken);
+      }
+      if (!has_room(ring, seen + count, taken)) {
+        if (!wait_for_room(ring, patience, slots)) return slots;
+        seen = port::load<port::Scope::gpu>(&ring.state->reserved);
+        continue;
+      }
+    }
+    const std::uint64_t before =
+        port::compare_exchange<port::Scope::gpu>(&ring.state->reserved, seen, seen + count);
+    if (before == seen) {
+      slots.first = seen;
+      return slots;
+    }
+    seen = before;
+  }
+}
+
+}  // namespace detail
+
+/// Slots for `count` descriptors in a row.
+template <Protocol protocol>
+BELFRY_FN RingSlots reserve(const Ring& ring, Producer& producer, std::uint32_t count,
+                            port::Timeout timeout) {
+  if constexpr (protocol == Protocol::tuned) {
+    return detail::reserve_own(ring, producer, count, timeout);
+  } else {
+    return detail::reserve_shared<protocol == Protocol::shared_tuned>(ring, count, timeout);
+  }
+}
+
+/// Stores a request's descriptors into their slots. Each is valid by itself as soon as it is there; the
+/// worker goes on to the next slot only then, so their order does not matter.
+BELFRY_FN inline void store_request(const Ring& ring, std::uint64_t first,
+                                    const wire::ProxyRequest& request) {
+  const std::uint64_t mask = (std::uint64_t{1} << ring.log_slots) - 1;
+  const std::uint32_t count = wire::proxy_descriptors(request);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    port::Vector16 descriptor = wire::proxy_descriptor(request, i);
+    descriptor.low |= wire::proxy_parity((first + i) >> ring.log_slots);
+    port::store_16(ring.slots + ((first + i) & mask), descriptor);
+  }
+}
+
+/// Makes a put's payload visible before the descriptor that will name it (mutant:
+/// proxy_payload_before_descriptor). The other end is the NIC, which the worker tells after it has seen the
+/// descriptor.
+template <class Policy>
+BELFRY_FN void publish_payload() {
+  if constexpr (Policy::form == Form::payload_published) {
+    if (port::kept(port::Step::proxy_payload_before_descriptor)) port::fence<Policy::publish_scope>();
+  }
+}
+
+}  // namespace belfry::device::proxy
