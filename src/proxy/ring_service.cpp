@@ -1,0 +1,223 @@
+#include "proxy/ring_service.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "belfry/device/fault.hpp"
+
+namespace belfry::proxy {
+
+namespace {
+
+constexpr std::size_t kMostChain = 64;
+
+/// What a work's id says: with its success, every request of its queue below `covers` is complete; and
+/// whether it is the last of its request, so that with its failure all but that one are.
+struct WorkId {
+  std::uint64_t covers;
+  bool final;
+
+  std::uint64_t pack() const { return covers << 1 | (final ? 1 : 0); }
+  static WorkId unpack(std::uint64_t id) { return {id >> 1, (id & 1) != 0}; }
+};
+
+}  // namespace
+
+using wire::ProxyOperation;
+using wire::ProxyRequest;
+
+RingService::RingService(RingReader reader, Routes routes, std::unique_ptr<Counter> counter,
+                         const ServiceOptions& options)
+    : reader_(reader),
+      routes_(std::move(routes)),
+      counter_(std::move(counter)),
+      options_(options),
+      order_(routes_.queues.size()),
+      lanes_(routes_.queues.size()),
+      completed_(reader.next()) {
+  options_.chain = std::clamp<std::uint32_t>(options_.chain, 1, kMostChain);
+}
+
+/// A chain is kept back for each queue, and as much again may wait for room: the ring is the buffer, not we.
+bool RingService::has_room() const { return pending_ < 2 * std::size_t{options_.chain}; }
+
+bool RingService::serve(Submitter& submitter) {
+  bool moved = false;
+  std::uint32_t taken = 0;
+  while (taken < options_.descriptors_a_turn && has_room() && take_descriptor()) ++taken;
+  if (taken != 0) {
+    reader_.give_back();
+    moved = true;
+    publish();  // requests without work of their own
+  }
+  for (std::uint32_t peer = 0; pending_ != 0 && peer < lanes_.size(); ++peer)
+    moved = flush(submitter, peer) || moved;
+  return moved;
+}
+
+bool RingService::take_descriptor() {
+  port::Vector16 descriptor;
+  if (!reader_.take(descriptor)) return false;
+  const std::uint64_t index = reader_.next() - 1;
+  if (failed_) return true;  // nobody waits for it any more
+  switch (decoder_.take(descriptor)) {
+    case wire::ProxyDecoder::State::more:
+      break;
+    case wire::ProxyDecoder::State::complete:
+      start(index);
+      break;
+    case wire::ProxyDecoder::State::malformed:
+      fail(device::Fault::Kind::root, index, wire::Syndrome::local_qp_operation, 0, 0);
+      break;
+  }
+  return true;
+}
+
+/// A descriptor comes from whoever can write the ring: nothing in it is believed.
+bool RingService::check(const ProxyRequest& r) const {
+  if (r.operation == ProxyOperation::fence) return true;
+  if (r.peer >= routes_.queues.size() || routes_.queues[r.peer] == Routes::kNoQueue) return false;
+  const std::size_t windows = routes_.windows.size();
+  if (r.remote_window >= windows || !routes_.windows[r.remote_window].contains(r.remote_offset, r.bytes))
+    return false;
+  if (wire::proxy_value_form(r.operation)) return r.operation == ProxyOperation::put_value || r.bytes == 8;
+  if (wire::proxy_operands(r.operation) != 0 && r.bytes != 8) return false;
+  return r.local_window < windows && routes_.windows[r.local_window].contains(r.local_offset, r.bytes);
+}
+
+void RingService::start(std::uint64_t last) {
+  const ProxyRequest& request = decoder_.request();
+  if (!check(request)) {
+    fail(device::Fault::Kind::root, last, wire::Syndrome::local_qp_operation, 0, 0);
+    return;
+  }
+  if (request.operation == ProxyOperation::fence) {
+    order_.add_done(last);
+    return;
+  }
+  cut(request, request.peer, last);
+}
+
+Work RingService::first_work(const ProxyRequest& r) const {
+  const device::RemoteWindow& remote = routes_.remotes[r.remote_window * routes_.queues.size() + r.peer];
+  Work w;
+  w.remote = remote.address + r.remote_offset;
+  w.rkey = remote.rkey.get();
+  w.value = r.value;
+  w.second_value = r.second_value;
+  w.bytes = static_cast<std::uint32_t>(std::min(r.bytes, routes_.max_message));
+  if (wire::proxy_value_form(r.operation)) {
+    w.kind = r.operation == ProxyOperation::signal_add ? Work::Kind::fetch_add : Work::Kind::write_value;
+    w.local = routes_.sink;
+    w.lkey = routes_.sink_lkey;
+    return w;
+  }
+  w.kind = r.operation == ProxyOperation::get            ? Work::Kind::read
+           : r.operation == ProxyOperation::fetch_add    ? Work::Kind::fetch_add
+           : r.operation == ProxyOperation::compare_swap ? Work::Kind::compare_swap
+                                                         : Work::Kind::write;
+  const device::LocalWindow& local = routes_.windows[r.local_window];
+  w.local = local.address + r.local_offset;
+  w.lkey = local.lkey.get();
+  return w;
+}
+
+/// Cuts a request into work requests of the device's size; the last of them stands for it.
+void RingService::cut(const ProxyRequest& request, std::uint32_t peer, std::uint64_t last) {
+  Work work = first_work(request);
+  Lane& lane = lanes_[peer];
+  work.id = WorkId{lane.covered, false}.pack();
+  for (std::uint64_t left = request.bytes; left > routes_.max_message; left -= routes_.max_message) {
+    lane.pending.push_back(work);
+    ++pending_;
+    work.local += work.bytes;
+    work.remote += work.bytes;
+    work.bytes = static_cast<std::uint32_t>(std::min(left - routes_.max_message, routes_.max_message));
+  }
+  lane.covered = order_.add(peer, last) + 1;
+  work.id = WorkId{lane.covered, true}.pack();
+  lane.pending.push_back(work);
+  ++pending_;
+}
+
+/// Posts chains as long as the queue takes them. What it does not take stays, in order.
+bool RingService::flush(Submitter& submitter, std::uint32_t peer) {
+  Lane& lane = lanes_[peer];
+  bool moved = false;
+  while (!lane.pending.empty() && !failed_) {
+    const std::size_t room = submitter.depth() - lane.outstanding;
+    const std::size_t count = std::min({lane.pending.size(), room, std::size_t{options_.chain}});
+    if (count == 0) break;
+    std::array<Work, kMostChain> chain;
+    for (std::size_t i = 0; i < count; ++i) {
+      chain[i] = lane.pending[i];
+      chain[i].signaled = i + 1 == count;
+    }
+    const PostResult result = submitter.post(routes_.queues[peer], std::span(chain).first(count));
+    lane.pending.erase(lane.pending.begin(),
+                       lane.pending.begin() + static_cast<std::ptrdiff_t>(result.accepted));
+    pending_ -= result.accepted;
+    lane.outstanding += static_cast<std::uint32_t>(result.accepted);
+    lane.since_signal += static_cast<std::uint32_t>(result.accepted);
+    moved = moved || result.accepted != 0;
+    if (result.accepted == count) {
+      lane.signaled_sizes.push_back(lane.since_signal);
+      lane.since_signal = 0;
+      continue;
+    }
+    if (result.error != ENOMEM && result.error != EAGAIN) {
+      // Of what was accepted the completions are still to come, and are not waited for.
+      fail(device::Fault::Kind::root, order_.first_waiting(peer).value_or(completed_),
+           wire::Syndrome::local_qp_operation, 0, submitter.qpn(routes_.queues[peer]));
+    }
+    break;
+  }
+  return moved;
+}
+
+std::uint32_t RingService::peer_of(std::uint32_t queue) const {
+  const auto at = std::find(routes_.queues.begin(), routes_.queues.end(), queue);
+  return static_cast<std::uint32_t>(at - routes_.queues.begin());
+}
+
+void RingService::complete(Submitter& submitter, const WorkCompletion& completion) {
+  const std::uint32_t peer = peer_of(completion.queue);
+  if (peer >= lanes_.size()) return;
+  Lane& lane = lanes_[peer];
+  const WorkId id = WorkId::unpack(completion.id);
+  const bool good = completion.syndrome == wire::Syndrome::none;
+  // A flush says nothing of what came before it.
+  if (good || completion.syndrome != wire::Syndrome::flushed)
+    order_.complete_below(peer, good || !id.final ? id.covers : id.covers - 1);
+  publish();
+  if (good) {
+    if (lane.signaled_sizes.empty()) return;
+    lane.outstanding -= lane.signaled_sizes.front();
+    lane.signaled_sizes.pop_front();
+    return;
+  }
+  const bool root = completion.syndrome != wire::Syndrome::flushed;
+  fail(root ? device::Fault::Kind::root : device::Fault::Kind::unknown,
+       order_.first_waiting(peer).value_or(completed_), completion.syndrome, completion.vendor,
+       completion.qpn != 0 ? completion.qpn : submitter.qpn(completion.queue));
+}
+
+void RingService::publish() {
+  if (failed_) return;
+  if (const auto end = order_.advance()) {
+    completed_ = *end;
+    counter_->completed(completed_);
+  }
+}
+
+void RingService::fail(device::Fault::Kind kind, std::uint64_t index, wire::Syndrome syndrome,
+                       std::uint8_t vendor, std::uint32_t qpn) {
+  if (failed_) return;
+  failed_ = true;
+  for (Lane& lane : lanes_) lane.pending.clear();
+  pending_ = 0;
+  counter_->fault(device::fault_word(kind, index, syndrome, vendor), qpn);
+}
+
+}  // namespace belfry::proxy
