@@ -4,8 +4,6 @@
 #include <array>
 #include <cerrno>
 
-#include "belfry/device/fault.hpp"
-
 namespace belfry::proxy {
 
 namespace {

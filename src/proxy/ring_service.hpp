@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "belfry/device/fault.hpp"
 #include "belfry/device/window.hpp"
 #include "belfry/wire/proxy.hpp"
 #include "proxy/completion_order.hpp"
