@@ -46,7 +46,8 @@ VerbsQueue::VerbsQueue(const ProtectionDomain& domain, const VerbsQueueOptions& 
     : domain_(domain), options_(options) {
   const Context& context = domain.context();
   check_options(context, options);
-  send_cq_.reset(create_cq(context, options.send_depth, "send"));
+  send_cq_ = options.send_cq;
+  if (send_cq_ == nullptr) send_cq_.reset(create_cq(context, options.send_depth, "send"), Destroy());
   receive_cq_.reset(create_cq(context, options.receive_depth, "receive"));
 
   ibv_qp_init_attr attributes{};
@@ -69,6 +70,13 @@ VerbsQueue::VerbsQueue(const ProtectionDomain& domain, const VerbsQueueOptions& 
   }
   capabilities_ = attributes.cap;
   address_ = make_queue_address(context, qp_->qp_num);
+}
+
+std::shared_ptr<ibv_cq> make_completion_queue(const ProtectionDomain& domain, std::uint32_t entries) {
+  require_within(domain.context(), "a CQ", entries, domain.context().limits().max_cqe);
+  // It keeps its domain, and so the device.
+  return {create_cq(domain.context(), entries, "shared"),
+          [domain](ibv_cq* cq) { ibv_destroy_cq(cq); }};
 }
 
 ConnectionPlan VerbsQueue::connect(const QueueAddress& remote, const ConnectionParameters& parameters) {

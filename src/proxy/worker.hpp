@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "proxy/idle.hpp"
+#include "belfry/proxy/idle.hpp"
 #include "proxy/ring_service.hpp"
 
 namespace belfry::proxy {

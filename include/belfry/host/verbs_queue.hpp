@@ -18,7 +18,13 @@ struct VerbsQueueOptions {
   std::uint32_t max_inline = 64;      ///< bytes; the device may give more
   bool signal_all = false;            ///< every send completes visibly, asked for or not
   Access remote_access = kAllAccess;  ///< what the peer may do; regions narrow it further
+  /// Completions of sends go there, beside other queues'; null: to a CQ of the queue's own. Whoever shares one sees
+  /// to it that it has an entry for every send that can be outstanding.
+  std::shared_ptr<ibv_cq> send_cq;
 };
+
+/// A CQ for several queues, on the domain's device. Throws Error: bad_argument (beyond its limit), locked_memory, system.
+std::shared_ptr<ibv_cq> make_completion_queue(const ProtectionDomain& domain, std::uint32_t entries);
 
 class VerbsQueue final : public Queue {
  public:
@@ -53,7 +59,7 @@ class VerbsQueue final : public Queue {
   ProtectionDomain domain_;
   VerbsQueueOptions options_;
   ibv_qp_cap capabilities_{};
-  std::unique_ptr<ibv_cq, Destroy> send_cq_;
+  std::shared_ptr<ibv_cq> send_cq_;
   std::unique_ptr<ibv_cq, Destroy> receive_cq_;
   std::unique_ptr<ibv_qp, Destroy> qp_;
   QueueAddress address_;
