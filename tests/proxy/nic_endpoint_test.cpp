@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "belfry/device/proxy.hpp"
+#include "belfry/host/errors.hpp"
 #include "belfry/host/thread_bootstrap.hpp"
 #include "belfry/proxy/endpoint.hpp"
 
