@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 namespace belfry::host {
 
@@ -98,16 +99,25 @@ void check_own_memory(const AdmissionFacts& facts, std::vector<Refusal>& refusal
   }
 }
 
-/// Assumption A2, where it is known to be wrong.
+/// Assumption A2, where it is known to be wrong: a NIC looks at the records of all queues of a UAR page when
+/// one of them rings, and a page may hold two registers.
 void check_doorbell_only(const AdmissionFacts& facts, std::vector<Refusal>& refusals) {
-  const Failing bad = find_failing(
-      facts, [](const SendQueue& q) { return q.doorbell_mode == DoorbellMode::record && !q.owns_register; });
+  std::map<std::uint32_t, std::size_t> users;
+  for (std::size_t slot = 0; slot < facts.queues.size(); ++slot)
+    if (facts.queues[slot].state != nullptr) ++users[facts.uar_pages[slot]];
+  const Failing bad = find_failing(facts, [&](const SendQueue& q) {
+    const auto slot = static_cast<std::size_t>(&q - facts.queues.data());
+    return q.doorbell_mode == DoorbellMode::record && (!q.owns_register || users[facts.uar_pages[slot]] > 1);
+  });
   if (bad.first == nullptr) return;
+  const bool page_only = bad.first->owns_register;
   refusals.push_back(
       {"its ordering assumes that the NIC acts on a queue's own doorbells only (A2), and " + bad.text +
-           " shares its register: the NIC looks at its record when others ring",
-       "Set DeviceEndpointOptions::queues_a_register to 1, or take an ordering that does not need "
-       "A2 (gpu_fence_record or stronger)"});
+           " shares its register" + (page_only ? "'s page" : "") +
+           ": the NIC looks at its record when others ring",
+       std::string(page_only ? "Take" : "Set DeviceEndpointOptions::queues_a_register to 1, or take") +
+           " an ordering that does not need A2 (gpu_fence_record or stronger), or queues of mode "
+           "no_record"});
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct AdmissionFacts {
   std::uint32_t queues_a_peer = 1;
   std::vector<device::MemoryKind> windows;  ///< where each lies
   std::uint32_t max_inline = 0;             ///< bytes
+  std::vector<std::uint32_t> uar_pages;     ///< by slot: the device's page of the doorbell register
 };
 
 struct Refusal {

@@ -272,7 +272,9 @@ const Context& DeviceEndpoint::context() const { return impl_->context(); }
 const std::vector<std::string>& DeviceEndpoint::decisions() const { return impl_->decisions; }
 
 void DeviceEndpoint::admit(const device::Requirements& requirements) const {
-  AdmissionFacts facts{impl_->tables.queues(), impl_->queues_a_peer(), {}, impl_->view.max_inline};
+  AdmissionFacts facts{impl_->tables.queues(), impl_->queues_a_peer(), {}, impl_->view.max_inline, {}};
+  for (const auto& queue : impl_->queues)
+    facts.uar_pages.push_back(queue != nullptr ? queue->view().uar_page : 0);
   for (std::uint32_t w = 0; w < impl_->windows.count(); ++w) facts.windows.push_back(impl_->windows.kind(w));
   const std::vector<Refusal> refusals = find_refusals(requirements, facts);
   if (refusals.empty()) return;
@@ -291,8 +293,8 @@ const device::SendQueue& DeviceEndpoint::send_queue(std::uint32_t peer, std::uin
 DevxQueue& DeviceEndpoint::queue(std::uint32_t peer, std::uint32_t index) const {
   return *impl_->queues[impl_->slot_of(peer, index)];
 }
-std::uint64_t DeviceEndpoint::fault_word(std::uint32_t peer, std::uint32_t index) const {
-  return impl_->tables.fault_word(impl_->slot_of(peer, index));
+device::Fault DeviceEndpoint::fault(std::uint32_t peer, std::uint32_t index) const {
+  return impl_->tables.fault(impl_->slot_of(peer, index));
 }
 
 }  // namespace belfry::host

@@ -135,9 +135,12 @@ void DeviceTables::place_tables(const Windows& windows) {
   view_.sink = {sink, 0};
 }
 
-std::uint64_t DeviceTables::fault_word(std::size_t slot) const {
+device::Fault DeviceTables::fault(std::size_t slot) const {
   const auto* state = static_cast<const std::byte*>(states_.get()) + slot * sizeof(device::QueueState);
-  return placement_.state.memory->load(state + offsetof(device::QueueState, fault));
+  QueueMemory& memory = *placement_.state.memory;
+  const std::uint64_t word = memory.load(state + offsetof(device::QueueState, fault));
+  const std::uint64_t consumer = memory.load(state + offsetof(device::QueueState, consumer));
+  return device::decode_fault(word, consumer, queues_[slot].qpn);
 }
 
 }  // namespace belfry::host

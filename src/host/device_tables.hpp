@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "belfry/device/fault.hpp"
 #include "belfry/device/view.hpp"
 #include "belfry/host/devx_queue.hpp"
 #include "belfry/host/placement.hpp"
@@ -32,7 +33,7 @@ class DeviceTables {
   const device::EndpointView& view() const { return view_; }
   /// The host's copy of view().queues.
   std::span<const device::SendQueue> queues() const { return queues_; }
-  std::uint64_t fault_word(std::size_t slot) const;
+  device::Fault fault(std::size_t slot) const;
 
  private:
   void place_states(std::span<const std::unique_ptr<DevxQueue>> queues, std::uint64_t first_index);

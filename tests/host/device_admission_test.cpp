@@ -24,10 +24,11 @@ struct Endpoint3 {
     }
   }
   std::vector<Refusal> refusals(const device::Requirements& requirements) {
-    return find_refusals(requirements, {queues, 2, windows, 972});
+    return find_refusals(requirements, {queues, 2, windows, 972, pages});
   }
   device::QueueState state{};
   std::vector<device::SendQueue> queues;
+  std::vector<std::uint32_t> pages{10, 11, 0, 0, 14, 15};
   std::vector<MemoryKind> windows{MemoryKind::own, MemoryKind::own};
 };
 
@@ -102,6 +103,12 @@ TEST(Admission, DoorbellOnlyNeedsARegisterOfItsOwn) {
   ASSERT_EQ(refusals.size(), 1u);
   EXPECT_THAT(refusals[0].what, AllOf(HasSubstr("A2"), HasSubstr("queue 1 to PE 0")));
   EXPECT_THAT(refusals[0].remedy, AllOf(HasSubstr("queues_a_register"), HasSubstr("gpu_fence_record")));
+
+  endpoint.queues[1].owns_register = true;
+  endpoint.pages[4] = endpoint.pages[1];  // the two registers of one page
+  ASSERT_EQ(endpoint.refusals(requirements).size(), 1u);
+  EXPECT_THAT(endpoint.refusals(requirements)[0].what,
+              HasSubstr("queue 1 to PE 0 (and 1 more) shares its register's page"));
 }
 
 // Fault: a queue whose first poster or poller takes it for used.
@@ -111,8 +118,8 @@ TEST(DeviceTables, StatesStartAsIfAllBeforeWereDone) {
     EXPECT_EQ(state.reserved, first);
     EXPECT_EQ(state.published, first);
     EXPECT_EQ(state.consumer, first);
-    EXPECT_EQ(state.last, state.published - 1);
-    EXPECT_EQ(state.last_signaled, state.published - 1);
+    EXPECT_EQ(state.goal, first);
+    EXPECT_EQ(state.signaled_goal, first);
     EXPECT_EQ(state.cq_consumer, 0u);
     EXPECT_EQ(state.fault, 0u);
     EXPECT_EQ(state.lock, 0u);

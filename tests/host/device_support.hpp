@@ -8,10 +8,12 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "belfry/device/gda/completion.hpp"
 #include "belfry/host/device_endpoint.hpp"
 #include "belfry/host/thread_bootstrap.hpp"
 #include "belfry/port/memory.hpp"
@@ -45,6 +47,20 @@ inline DeviceEndpointOptions device_options(std::size_t window_bytes = 1 << 16) 
   options.timeout = std::chrono::seconds(30);
   options.windows.push_back({.bytes = window_bytes});
   return options;
+}
+
+/// Opened by one PE at a time: libibverbs and libmlx5 are not compiled with TSan, which takes a descriptor
+/// that one thread closes and another one gets again for a race.
+inline ProtectionDomain soft_domain() {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  ContextOptions options;
+  options.nic = "soft";
+  return ProtectionDomain(Context::open(options));
+}
+
+inline DeviceEndpoint make_endpoint(Bootstrap& bootstrap, const DeviceEndpointOptions& options) {
+  return {bootstrap, Windows(bootstrap, soft_domain(), options.windows, options.timeout), options};
 }
 
 /// Posts to one queue of a view, one block a WQE, and reads its completions.
@@ -126,11 +142,11 @@ class ViewPoster {
     const bool ring = queue_.completion_layout == device::CompletionLayout::ring;
     const std::uint64_t slot = ring ? state.cq_consumer & ((1u << queue_.log_completions) - 1) : 0;
     const std::byte* entry = queue_.completions + slot * wire::kCqeBytes;
-    const auto* op_own = reinterpret_cast<const std::uint8_t*>(entry + offsetof(wire::Cqe, op_own));
-    const auto* counter = reinterpret_cast<const std::uint16_t*>(entry + offsetof(wire::Cqe, wqe_counter));
-    const std::uint8_t seen = port::load_acquire<kScope>(op_own);
-    const auto opcode = static_cast<wire::CqeOpcode>(seen >> 4);
-    const bool written = ring ? wire::cqe_ready(seen, state.cq_consumer, queue_.log_completions)
+    // All that is asked of it in one load: the NIC stores it last, in one piece.
+    const device::gda::CqeTail tail{port::load_acquire<kScope>(
+        reinterpret_cast<const std::uint64_t*>(entry + device::gda::CqeTail::kOffset))};
+    const auto opcode = static_cast<wire::CqeOpcode>(tail.op_own() >> 4);
+    const bool written = ring ? wire::cqe_ready(tail.op_own(), state.cq_consumer, queue_.log_completions)
                               : opcode != wire::CqeOpcode::invalid;
     if (!written) {
       std::this_thread::yield();
@@ -141,7 +157,7 @@ class ViewPoster {
       return false;
     }
     if (ring) ++state.cq_consumer;
-    state.consumer = wire::advance_consumer(state.consumer, swap_bytes(port::load_acquire<kScope>(counter)));
+    state.consumer = wire::advance_consumer(state.consumer, tail.counter());
     return true;
   }
 

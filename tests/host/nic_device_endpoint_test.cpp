@@ -15,6 +15,20 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
+constexpr auto kRecord = DoorbellMode::record;
+constexpr auto kNoRecord = DoorbellMode::no_record;
+constexpr auto kRing = CompletionLayout::ring;
+constexpr auto kCollapsed = CompletionLayout::collapsed;
+constexpr std::uint64_t kBefore32Bits = (std::uint64_t{1} << 32) - 65536;
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kUnderTsan = true;
+#else
+constexpr bool kUnderTsan = false;
+#endif
+constexpr const char* kUnseenOrder =
+    "NIC and poster map the register at two addresses, so without a record TSan sees no order between them";
+
 struct Shape {
   const char* name;
   DoorbellMode doorbell;
@@ -56,8 +70,9 @@ std::uint64_t value_of(std::uint32_t from, std::uint32_t to, std::uint32_t index
 // each queue wrap its 64 blocks and its completion ring three times.
 TEST_P(NicDeviceEndpointShapes, WordsArriveThroughEveryQueue) {
   const Shape& shape = GetParam();
+  if (kUnderTsan && shape.doorbell == kNoRecord) GTEST_SKIP() << kUnseenOrder;
   run_pes(shape.pes, [&](Bootstrap& bootstrap) {
-    const DeviceEndpoint endpoint(bootstrap, options_of(shape));
+    const DeviceEndpoint endpoint = make_endpoint(bootstrap, options_of(shape));
     const device::EndpointView& view = endpoint.view();
     for (std::uint32_t pe = 0; pe < view.pe_count; ++pe) {
       for (std::uint32_t index = 0; index < view.queues_a_peer; ++index) {
@@ -96,12 +111,6 @@ TEST_P(NicDeviceEndpointShapes, WordsArriveThroughEveryQueue) {
   });
 }
 
-constexpr auto kRecord = DoorbellMode::record;
-constexpr auto kNoRecord = DoorbellMode::no_record;
-constexpr auto kRing = CompletionLayout::ring;
-constexpr auto kCollapsed = CompletionLayout::collapsed;
-constexpr std::uint64_t kBefore32Bits = (std::uint64_t{1} << 32) - 65536;
-
 INSTANTIATE_TEST_SUITE_P(
     Shapes, NicDeviceEndpointShapes,
     ::testing::Values(Shape{"RecordRing", kRecord, kRing, 1, false, 1, 2, 0},
@@ -124,7 +133,7 @@ TEST(NicDeviceEndpoint, TheSinkTakesResultsOfEveryQueue) {
     DeviceEndpointOptions options = device_options();
     options.queues_a_peer = 3;
     options.self_queues = true;
-    const DeviceEndpoint endpoint(bootstrap, options);
+    const DeviceEndpoint endpoint = make_endpoint(bootstrap, options);
     const device::EndpointView& view = endpoint.view();
     ASSERT_EQ(view.sink.window, 1u);
     ASSERT_GE(view.windows[1].bytes, 8u * 6);
@@ -153,7 +162,7 @@ TEST(NicDeviceEndpoint, PutsFromAWindow) {
   run_pes(2, [](Bootstrap& bootstrap) {
     DeviceEndpointOptions options = device_options();
     options.windows.push_back({.bytes = 4096});
-    const DeviceEndpoint endpoint(bootstrap, options);
+    const DeviceEndpoint endpoint = make_endpoint(bootstrap, options);
     for (std::uint64_t i = 0; i < 100; ++i)
       set_word(endpoint, {1, 96 + 8 * i}, value_of(endpoint.view().pe, 9, 9, i));
     ViewPoster poster(endpoint.view(), 1 - endpoint.view().pe);
@@ -181,7 +190,7 @@ TEST(NicDeviceEndpoint, PartsLieWhereThePlacementSays) {
                          {MemoryKind::own, memories[4]}};
     options.queues_a_peer = 2;
     {
-      const DeviceEndpoint endpoint(bootstrap, options);
+      const DeviceEndpoint endpoint = make_endpoint(bootstrap, options);
       const device::EndpointView& view = endpoint.view();
       EXPECT_TRUE(memories[4]->contains(view.queues));
       EXPECT_TRUE(memories[4]->contains(view.windows));
@@ -216,11 +225,12 @@ TEST(NicDeviceEndpoint, PartsLieWhereThePlacementSays) {
 // Fault: an owned register that two queues ring, or a shared one that each takes for its own.
 TEST(NicDeviceEndpoint, RegistersAreOwnedOrSharedAsAsked) {
   run_pes(2, [](Bootstrap& bootstrap) {
+    const DeviceEndpoint first = make_endpoint(bootstrap, device_options());
     for (const std::uint32_t group : {1u, 2u, 100u}) {
       DeviceEndpointOptions options = device_options();
       options.queues_a_peer = 4;
       options.queues_a_register = group;
-      const DeviceEndpoint endpoint(bootstrap, options);
+      const DeviceEndpoint endpoint(bootstrap, first.windows(), options);
       std::map<const void*, std::uint32_t> users;
       for (std::uint32_t index = 0; index < 4; ++index) {
         const device::SendQueue& queue = endpoint.send_queue(1 - endpoint.view().pe, index);
@@ -242,7 +252,7 @@ TEST(NicDeviceEndpoint, ThreadsShareARegister) {
     DeviceEndpointOptions options = device_options();
     options.queues_a_peer = 3;
     options.queues_a_register = 3;
-    const DeviceEndpoint endpoint(bootstrap, options);
+    const DeviceEndpoint endpoint = make_endpoint(bootstrap, options);
     const device::EndpointView& view = endpoint.view();
     std::vector<std::thread> threads;
     for (std::uint32_t index = 0; index < 3; ++index) {
@@ -266,7 +276,7 @@ TEST(NicDeviceEndpoint, ThreadsShareARegister) {
 // Fault: a value that the device cannot do, found out by a kernel that hangs.
 TEST(NicDeviceEndpoint, RefusesBadOptions) {
   run_pes(2, [](Bootstrap& bootstrap) {
-    const DeviceEndpoint good(bootstrap, device_options());
+    const DeviceEndpoint good = make_endpoint(bootstrap, device_options());
     const auto refuse = [&](const char* says, auto change, ErrorKind kind = ErrorKind::bad_argument) {
       DeviceEndpointOptions options = device_options();
       change(options);
@@ -307,19 +317,15 @@ TEST(NicDeviceEndpoint, RefusesBadOptions) {
 TEST(NicDeviceEndpoint, LimitsAreSetAndTold) {
   run_pes(2, [](Bootstrap& bootstrap) {
     DeviceEndpointOptions options = device_options();
-    {
-      const DeviceEndpoint endpoint(bootstrap, options);
-      EXPECT_EQ(endpoint.view().max_message, std::uint64_t{1} << 30);
-      EXPECT_EQ(endpoint.view().max_inline, 972u);
-      EXPECT_THAT(endpoint.decisions(),
-                  AllOf(Contains(HasSubstr("outstanding reads and atomics: 16")),
-                        Contains(HasSubstr("GID index")), Contains(HasSubstr("window 0"))));
-      bootstrap.barrier(soon());
-    }
+    const DeviceEndpoint all = make_endpoint(bootstrap, options);
+    EXPECT_EQ(all.view().max_message, std::uint64_t{1} << 30);
+    EXPECT_EQ(all.view().max_inline, 972u);
+    EXPECT_THAT(all.decisions(), AllOf(Contains(HasSubstr("outstanding reads and atomics: 16")),
+                                       Contains(HasSubstr("GID index")), Contains(HasSubstr("window 0"))));
     options.max_message = 4096;
     options.depth = ReadAtomicDepth{4, 4};
     options.blocks = 4;
-    const DeviceEndpoint endpoint(bootstrap, options);
+    const DeviceEndpoint endpoint(bootstrap, all.windows(), options);
     EXPECT_EQ(endpoint.view().max_message, 4096u);
     EXPECT_EQ(endpoint.view().max_inline, 4u * 64 - 36);
     EXPECT_THAT(endpoint.decisions(), AllOf(Contains(HasSubstr("outstanding reads and atomics: 4 ")),
@@ -331,10 +337,11 @@ TEST(NicDeviceEndpoint, LimitsAreSetAndTold) {
 // Fault: the smallest and the largest queue, where every mask and logarithm has its edge.
 TEST(NicDeviceEndpoint, DepthsFromOneToTheLargest) {
   run_pes(2, [](Bootstrap& bootstrap) {
+    const DeviceEndpoint first = make_endpoint(bootstrap, device_options());
     for (const std::uint32_t blocks : {1u, 2u, 32768u}) {
       DeviceEndpointOptions options = device_options();
       options.blocks = blocks;
-      const DeviceEndpoint endpoint(bootstrap, options);
+      const DeviceEndpoint endpoint(bootstrap, first.windows(), options);
       ViewPoster poster(endpoint.view(), 1 - endpoint.view().pe);
       ASSERT_EQ(1u << poster.queue().log_blocks, blocks);
       for (std::uint64_t i = 1; i <= 5; ++i) {
@@ -355,7 +362,7 @@ TEST(NicDeviceEndpoint, AdmitsWhatFitsAndRefusesTheRest) {
     DeviceEndpointOptions options = device_options();
     options.doorbell = kNoRecord;
     options.windows.push_back({.bytes = 64, .kind = device::MemoryKind::host});
-    const DeviceEndpoint endpoint(bootstrap, options);
+    const DeviceEndpoint endpoint = make_endpoint(bootstrap, options);
     device::Requirements requirements;
     requirements.doorbell_mode = kNoRecord;
     requirements.max_inline = 44;
@@ -370,22 +377,30 @@ TEST(NicDeviceEndpoint, AdmitsWhatFitsAndRefusesTheRest) {
   });
 }
 
-// Fault: a fault word that the host reads of another queue; queues that do not exist.
-TEST(NicDeviceEndpoint, TheHostReadsFaultWords) {
+// Fault: a fault that the host reads of another queue, or with an index of another lap; queues that do not
+// exist.
+TEST(NicDeviceEndpoint, TheHostReadsFaults) {
   run_pes(3, [](Bootstrap& bootstrap) {
     DeviceEndpointOptions options = device_options();
     options.queues_a_peer = 2;
-    DeviceEndpoint first(bootstrap, options);
+    options.first_index = kBefore32Bits;
+    DeviceEndpoint first = make_endpoint(bootstrap, options);
     const DeviceEndpoint endpoint = std::move(first);
     const std::uint32_t pe = endpoint.view().pe;
     const std::uint32_t peer = (pe + 1) % 3;
-    EXPECT_EQ(endpoint.fault_word(peer, 1), 0u);
-    port::store_release<port::Scope::system>(&endpoint.view().queues[peer * 2 + 1].state->fault,
-                                             std::uint64_t{99});
-    EXPECT_EQ(endpoint.fault_word(peer, 1), 99u);
-    EXPECT_EQ(endpoint.fault_word(peer, 0), 0u);
+    EXPECT_EQ(endpoint.fault(peer, 1).kind, device::Fault::Kind::none);
+    const std::uint64_t word = device::fault_word(device::Fault::Kind::root, kBefore32Bits + 5,
+                                                  wire::Syndrome::transport_retry_exceeded, 0x83);
+    port::store_release<port::Scope::system>(&endpoint.view().queues[peer * 2 + 1].state->fault, word);
+    const device::Fault fault = endpoint.fault(peer, 1);
+    EXPECT_EQ(fault.kind, device::Fault::Kind::root);
+    EXPECT_EQ(fault.index, kBefore32Bits + 5);
+    EXPECT_EQ(fault.qpn, endpoint.queue(peer, 1).qpn());
+    EXPECT_EQ(fault.syndrome, wire::Syndrome::transport_retry_exceeded);
+    EXPECT_EQ(fault.vendor, 0x83);
+    EXPECT_EQ(endpoint.fault(peer, 0).kind, device::Fault::Kind::none);
     EXPECT_EQ(endpoint.queue(peer, 1).qpn(), endpoint.send_queue(peer, 1).qpn);
-    expect_error(ErrorKind::bad_argument, [&] { endpoint.fault_word(pe); });
+    expect_error(ErrorKind::bad_argument, [&] { endpoint.fault(pe); });
     expect_error(ErrorKind::bad_argument, [&] { endpoint.send_queue(3); });
     expect_error(ErrorKind::bad_argument, [&] { endpoint.queue(peer, 2); });
     bootstrap.barrier(soon());
@@ -394,10 +409,11 @@ TEST(NicDeviceEndpoint, TheHostReadsFaultWords) {
 
 // Fault: windows that die with the handle that made them while an endpoint still names them.
 TEST(NicDeviceEndpoint, SeveralEndpointsShareWindows) {
+  if (kUnderTsan) GTEST_SKIP() << kUnseenOrder;
   run_pes(2, [](Bootstrap& bootstrap) {
     std::vector<DeviceEndpoint> endpoints;
     {
-      const DeviceEndpoint maker(bootstrap, device_options());
+      const DeviceEndpoint maker = make_endpoint(bootstrap, device_options());
       for (const DoorbellMode mode : {kRecord, kNoRecord}) {
         DeviceEndpointOptions options = device_options();
         options.doorbell = mode;

@@ -15,12 +15,6 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-ProtectionDomain soft_domain() {
-  ContextOptions options;
-  options.nic = "soft";
-  return ProtectionDomain(Context::open(options));
-}
-
 // Fault: a window of one kind that peers know by another's address or key, or whose flags tell nothing.
 TEST(NicWindows, EveryKindIsReachedAtItsOffset) {
   run_pes(3, [](Bootstrap& bootstrap) {
@@ -31,7 +25,7 @@ TEST(NicWindows, EveryKindIsReachedAtItsOffset) {
     options.windows.push_back(
         {.bytes = 10000, .access = kAllAccess | Access::relaxed_ordering, .memory = provider});
     options.windows.push_back({.bytes = 8192, .allocation = {.alignment = 1 << 16}});
-    const DeviceEndpoint endpoint(bootstrap, options);
+    const DeviceEndpoint endpoint = make_endpoint(bootstrap, options);
     const Windows& windows = endpoint.windows();
     const device::EndpointView& view = endpoint.view();
     ASSERT_EQ(windows.count(), 4u);
@@ -113,7 +107,7 @@ TEST(NicWindows, WhatDoesNotExistIsRefused) {
 // Fault: a Place from the heap that is another object at the peer.
 TEST(NicWindows, HeapPlacesMeanTheSameEverywhere) {
   run_pes(2, [](Bootstrap& bootstrap) {
-    const DeviceEndpoint endpoint(bootstrap, device_options());
+    const DeviceEndpoint endpoint = make_endpoint(bootstrap, device_options());
     SymmetricHeap heap(endpoint.windows(), 0);
     const device::Place gone = heap.allocate(1000);
     const device::Place kept = heap.allocate(8, 4096);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "belfry/device/fault.hpp"
 #include "belfry/device/queue_map.hpp"
 #include "belfry/device/requirements.hpp"
 #include "belfry/device/view.hpp"
@@ -85,8 +86,8 @@ class DeviceEndpoint {
   /// This host's copy of the entry in view().queues.
   const device::SendQueue& send_queue(std::uint32_t peer, std::uint32_t index = 0) const;
   DevxQueue& queue(std::uint32_t peer, std::uint32_t index = 0) const;
-  /// The queue's fault word, as device code latched it; 0: none.
-  std::uint64_t fault_word(std::uint32_t peer, std::uint32_t index = 0) const;
+  /// Why the queue failed, as device code has latched it; of kind none if it has not.
+  device::Fault fault(std::uint32_t peer, std::uint32_t index = 0) const;
 
   /// One line for each choice made on the way, with its reason.
   const std::vector<std::string>& decisions() const;
