@@ -21,14 +21,15 @@ BELFRY_FN constexpr Fault::Kind fault_kind(std::uint64_t word) {
   return static_cast<Fault::Kind>((word >> 32) & 7u);
 }
 
-/// \param consumer the queue's: it stops at or before the WQE that failed, and that one is less than a queue
-/// ahead
+/// \param consumer the queue's: less than a queue away. It stops at or before a root; where the cause is
+/// unknown, pollers who were under way when the fault was latched may have raised it since, and less is in
+/// doubt
 BELFRY_FN constexpr Fault decode_fault(std::uint64_t word, std::uint64_t consumer, std::uint32_t qpn) {
   Fault f;
   f.kind = fault_kind(word);
   if (f.kind == Fault::Kind::none) return f;
-  const auto low = static_cast<std::uint16_t>(word);
-  f.index = consumer + wire::index_distance(static_cast<std::uint16_t>(consumer), low);
+  f.index = wire::widen_index(consumer, static_cast<std::uint16_t>(word));
+  if (f.kind == Fault::Kind::unknown && f.index < consumer) f.index = consumer;
   f.qpn = qpn;
   f.syndrome = static_cast<wire::Syndrome>((word >> 16) & 0xff);
   f.vendor = static_cast<std::uint8_t>(word >> 24);

@@ -124,6 +124,19 @@ BELFRY_FN Outcome failed_outcome(const SendQueue& queue, const Indices& indices,
   return o;
 }
 
+/// Whether a fault means that the WQE at `index` never completes. Pollers raise the consumer before they
+/// latch (latch() releases it), so that a WQE in front of the one that failed is known by then. A turn that
+/// was given up stops nothing but what comes after it.
+template <class Indices>
+BELFRY_FN bool is_lost(Indices& indices, std::uint64_t index) {
+  const std::uint64_t word = indices.fault();
+  if (word == 0) return false;
+  indices.acquire_fault();
+  const std::uint64_t consumer = indices.consumer();
+  if (consumer > index) return false;
+  return fault_kind(word) != Fault::Kind::abandoned || index >= decode_fault(word, consumer, 0).index;
+}
+
 /// Waits until the WQE whose first block is `index` is complete.
 /// \param reads its completion stands for data that the NIC wrote here: what follows sees it
 template <class Policy, class Indices>
@@ -135,7 +148,7 @@ BELFRY_FN Outcome wait_for(const SendQueue& queue, Indices& indices, std::uint64
       if (reads && port::kept(port::Step::acquire_completion)) port::fence<port::Scope::system>();
       return {};
     }
-    if (indices.fault() != 0) return failed_outcome(queue, indices, index);
+    if (is_lost(indices, index)) return failed_outcome(queue, indices, index);
     if (look<Policy>(queue, indices)) continue;
     if (patience.is_over()) {
       Outcome o;

@@ -39,6 +39,7 @@ class OwnedIndices {
     return true;
   }
   BELFRY_FN std::uint64_t fault() const { return fault_; }
+  BELFRY_FN void acquire_fault() const {}
   /// In memory at once: others may read why this queue failed.
   BELFRY_FN void latch(std::uint64_t word) {
     if (!fault_replaces(fault_, word)) return;
@@ -101,10 +102,13 @@ class SharedIndices {
     return port::compare_exchange<scope>(&state_->cq_consumer, entry, entry + 1) == entry;
   }
   BELFRY_FN std::uint64_t fault() const { return port::load<scope>(&state_->fault); }
+  /// After a fault was seen: the consumer is what whoever latched it has made it, or more.
+  BELFRY_FN void acquire_fault() const { port::fence<scope>(); }
   BELFRY_FN void latch(std::uint64_t word) {
     std::uint64_t seen = fault();
     while (fault_replaces(seen, word)) {
-      const std::uint64_t before = port::compare_exchange<scope>(&state_->fault, seen, word);
+      const std::uint64_t before =
+          port::compare_exchange<scope, port::Order::release>(&state_->fault, seen, word);
       if (before == seen) return;
       seen = before;
     }
