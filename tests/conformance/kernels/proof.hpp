@@ -19,7 +19,7 @@ namespace belfry::conformance {
 struct Proof {
   device::EndpointView view;
   std::uint32_t peer = 0;
-  std::uint32_t queues = 1;  ///< writer w uses queue w mod this
+  std::uint32_t queues = 1;  ///< to share
   std::uint32_t slots = 0;   ///< puts of a lap; even
   std::uint32_t batch = 16;  ///< puts a doorbell
   std::uint64_t laps = 0;
@@ -45,7 +45,9 @@ struct Proof {
   }
 };
 
-/// values[0]: puts; [1]: sum of all words put.
+/// Warps share the queues, and each lap is another queue's. In two of sixteen laps every thread posts for
+/// itself; in the others a warp's threads post together, one put each. values[0]: puts; [1]: sum of all words
+/// put.
 template <class Endpoint>
 struct ProveWriting {
   Proof proof;
@@ -53,27 +55,38 @@ struct ProveWriting {
   BELFRY_FN void operator()() const {
     const Proof& p = proof;
     const std::uint32_t me = grid_thread();
+    const std::uint32_t mask = port::warp_mask();
     Report& report = p.reports[me];
-    Endpoint endpoint(p.view);
-    auto channel = endpoint.channel(p.peer, me % p.queues);
+    const Endpoint endpoint(p.view);
     for (std::uint64_t lap = 0; lap < p.laps; ++lap) {
-      if (!write_lap(report, channel, lap)) return;
-      const device::Signal seen{p.of_writer(p.signals, me), 1, device::SignalOperation::add};
-      if (!report.note(lap, channel.signal(device::Thread{}, seen, p.timeout))) return;
-      const auto add = channel.fetch_add(device::Thread{}, p.of_writer(p.results, me), p.total, 1,
-                                         device::Announce::now, p.timeout);
-      if (!report.note(lap, add)) return;
-      // All of the lap is complete with it, so its sources may be written again.
-      if (!report.note(lap, channel.wait(device::Thread{}, add, p.timeout))) return;
-      const auto answered = endpoint.wait_signal(device::Thread{}, p.of_writer(p.answers, me),
-                                                 device::Compare::greater_equal, lap + 1, p.timeout);
-      if (!report.note(lap, answered)) return;
+      const bool good = lap % 16 < 2 ? one_lap<device::Thread>(report, endpoint, lap)
+                                     : one_lap<device::Warp>(report, endpoint, lap);
+      // The warp's threads go on together, or not at all.
+      if (port::ballot(mask, !good) != 0) return;
     }
   }
 
  private:
-  template <class Channel>
-  BELFRY_FN bool write_lap(Report& report, Channel& channel, std::uint64_t lap) const {
+  template <class Group>
+  BELFRY_FN bool one_lap(Report& report, const Endpoint& endpoint, std::uint64_t lap) const {
+    const Proof& p = proof;
+    const std::uint32_t me = grid_thread();
+    auto channel =
+        endpoint.channel(p.peer, static_cast<std::uint32_t>((port::block_index() + lap) % p.queues));
+    if (!write_lap(report, channel, make_group<Group>(), lap)) return false;
+    const device::Signal seen{p.of_writer(p.signals, me), 1, device::SignalOperation::add};
+    if (!report.note(lap, channel.signal(device::Thread{}, seen, p.timeout))) return false;
+    const auto add = channel.fetch_add(device::Thread{}, p.of_writer(p.results, me), p.total, 1,
+                                       device::Announce::now, p.timeout);
+    if (!report.note(lap, add)) return false;
+    // All of the lap is complete with it, so its sources may be written again.
+    if (!report.note(lap, channel.wait(device::Thread{}, add, p.timeout))) return false;
+    return report.note(lap, endpoint.wait_signal(device::Thread{}, p.of_writer(p.answers, me),
+                                                 device::Compare::greater_equal, lap + 1, p.timeout));
+  }
+
+  template <class Channel, class Group>
+  BELFRY_FN bool write_lap(Report& report, Channel& channel, Group group, std::uint64_t lap) const {
     const Proof& p = proof;
     const std::uint32_t me = grid_thread();
     for (std::uint32_t put = 0; put < p.slots; ++put) {
@@ -81,18 +94,39 @@ struct ProveWriting {
       const device::Place to = p.slot(me, Proof::slot_of(lap, put));
       const auto announce = (put + 1) % p.batch == 0 ? device::Announce::now : device::Announce::later;
       device::Operation op;
-      if (me % 2 == 0) {
-        op = channel.put_value(device::Thread{}, to, word, announce, p.timeout);
+      if (put / p.batch % 2 == 0) {
+        op = put_word(channel, group, to, word, announce);
       } else {
         const device::Place from = p.slot(me, put);
         *local_pointer<std::uint64_t>(p.view, from) = word;
-        op = channel.put(device::Thread{}, to, from, 8, announce, p.timeout);
+        op = put_from(channel, group, to, from, announce);
       }
       if (!op.ok()) return report.note(lap, op);
       ++report.values[0];
       report.values[1] += word;
     }
     return true;
+  }
+
+  template <class Channel>
+  BELFRY_FN device::Operation put_word(Channel& channel, device::Thread thread, device::Place to,
+                                       std::uint64_t word, device::Announce announce) const {
+    return channel.put_value(thread, to, word, announce, proof.timeout);
+  }
+  template <class Channel>
+  BELFRY_FN device::Operation put_word(Channel& channel, device::Warp warp, device::Place to,
+                                       std::uint64_t word, device::Announce announce) const {
+    return channel.put_value_each(warp, to, word, announce, proof.timeout);
+  }
+  template <class Channel>
+  BELFRY_FN device::Operation put_from(Channel& channel, device::Thread thread, device::Place to,
+                                       device::Place from, device::Announce announce) const {
+    return channel.put(thread, to, from, 8, announce, proof.timeout);
+  }
+  template <class Channel>
+  BELFRY_FN device::Operation put_from(Channel& channel, device::Warp warp, device::Place to,
+                                       device::Place from, device::Announce announce) const {
+    return channel.put_each(warp, to, from, 8, announce, proof.timeout);
   }
 };
 
