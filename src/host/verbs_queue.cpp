@@ -75,8 +75,7 @@ VerbsQueue::VerbsQueue(const ProtectionDomain& domain, const VerbsQueueOptions& 
 std::shared_ptr<ibv_cq> make_completion_queue(const ProtectionDomain& domain, std::uint32_t entries) {
   require_within(domain.context(), "a CQ", entries, domain.context().limits().max_cqe);
   // It keeps its domain, and so the device.
-  return {create_cq(domain.context(), entries, "shared"),
-          [domain](ibv_cq* cq) { ibv_destroy_cq(cq); }};
+  return {create_cq(domain.context(), entries, "shared"), [domain](ibv_cq* cq) { ibv_destroy_cq(cq); }};
 }
 
 ConnectionPlan VerbsQueue::connect(const QueueAddress& remote, const ConnectionParameters& parameters) {

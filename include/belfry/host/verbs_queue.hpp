@@ -18,12 +18,13 @@ struct VerbsQueueOptions {
   std::uint32_t max_inline = 64;      ///< bytes; the device may give more
   bool signal_all = false;            ///< every send completes visibly, asked for or not
   Access remote_access = kAllAccess;  ///< what the peer may do; regions narrow it further
-  /// Completions of sends go there, beside other queues'; null: to a CQ of the queue's own. Whoever shares one sees
-  /// to it that it has an entry for every send that can be outstanding.
+  /// Completions of sends go there, beside other queues'; null: to a CQ of the queue's own. Whoever shares
+  /// one sees to it that it has an entry for every send that can be outstanding.
   std::shared_ptr<ibv_cq> send_cq;
 };
 
-/// A CQ for several queues, on the domain's device. Throws Error: bad_argument (beyond its limit), locked_memory, system.
+/// A CQ for several queues, on the domain's device. Throws Error: bad_argument (beyond its limit),
+/// locked_memory, system.
 std::shared_ptr<ibv_cq> make_completion_queue(const ProtectionDomain& domain, std::uint32_t entries);
 
 class VerbsQueue final : public Queue {

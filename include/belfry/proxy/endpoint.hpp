@@ -34,7 +34,8 @@ struct EndpointOptions {
   host::MemoryPlace state;
   host::ConnectionParameters connection;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of each exchange
-  std::uint64_t first_index = 0;  ///< where ring indices start, a multiple of slots; for tests of the 32-bit edge
+  std::uint64_t first_index =
+      0;  ///< where ring indices start, a multiple of slots; for tests of the 32-bit edge
   std::uint64_t max_message = 0;  ///< bytes of one work request at most; 0: the device's limit
 };
 
