@@ -7,7 +7,9 @@
 namespace belfry::bench {
 
 Experiment op_experiment();
+Experiment inline_experiment();
 Experiment rate_experiment();
+Experiment scope_experiment();
 Experiment softnic_experiment();
 
 }  // namespace belfry::bench

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "bench/clock.hpp"
 #include "bench/kernels/jobs.hpp"
 
 namespace belfry::bench {
@@ -33,6 +35,7 @@ class KernelRunner {
   virtual void echo(const std::string& arm, const FlagJob& job) = 0;
   virtual void doorbells(const DoorbellJob& job) = 0;
 
+  virtual void scope(CompletionScope scope, const ScopeJob& job) = 0;
   virtual void rate(const RateKind& kind, Grid grid, const RateJob& job) = 0;
 };
 
@@ -45,6 +48,9 @@ template <class T>
 std::shared_ptr<T> allocate_of(KernelRunner& runner, std::size_t count) {
   return std::static_pointer_cast<T>(runner.allocate(count * sizeof(T)));
 }
+
+/// What a kernel's clock measured, in us.
+std::vector<double> to_microseconds(const std::uint64_t* ticks, std::uint64_t count, const Clock& clock);
 
 /// Throws host::Error that says how the kernel failed, unless it ended well.
 /// \param what it was doing, "mini-gda's puts"

@@ -1,10 +1,8 @@
-#include <fmt/format.h>
 
 #include <chrono>
 #include <cstring>
 #include <new>
 
-#include "belfry/host/errors.hpp"
 #include "belfry/lanes/launch.hpp"
 #include "bench/kernels/runner_of.hpp"
 
@@ -48,23 +46,6 @@ class LaneLauncher {
 
 std::unique_ptr<KernelRunner> make_lane_runner(bool gives_way) {
   return std::make_unique<RunnerOf<LaneLauncher>>(gives_way);
-}
-
-void check_end(const KernelEnd& end, const std::string& what) {
-  const device::Outcome& outcome = end.outcome;
-  if (outcome.ok()) return;
-  const std::string message = fmt::format("{} ended with: {}", what, device::status_name(outcome.status));
-  if (outcome.status == device::Status::completion_error) {
-    throw host::Error(host::ErrorKind::completion,
-                      fmt::format("{} (QP {}, WQE {}, syndrome 0x{:02x}, vendor syndrome 0x{:02x})", message,
-                                  outcome.fault.qpn, outcome.fault.index,
-                                  static_cast<unsigned>(outcome.fault.syndrome), outcome.fault.vendor),
-                      "The NIC refused a WQE; the syndrome says why");
-  }
-  throw host::Error(
-      host::ErrorKind::timed_out, message,
-      fmt::format("A kernel waits {} s for one event: the NIC or the other end is gone or stuck",
-                  kKernelWaitSeconds));
 }
 
 }  // namespace belfry::bench

@@ -14,13 +14,6 @@ constexpr double kDoorbellPauseUs = 1.0;
 constexpr Slots kTarget{{0, kGuardBytes}, kSlotBytes, kTargetSlots};
 constexpr Slots kSource{{0, kSourceOffset}, kSlotBytes, kSources};
 
-std::vector<double> to_microseconds(const std::uint64_t* ticks, std::uint64_t count, const Clock& clock) {
-  std::vector<double> values;
-  values.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) values.push_back(clock.microseconds(ticks[i]));
-  return values;
-}
-
 bool is_kind(const host::DeviceEndpointOptions& options, const device::Requirements& requirements) {
   return options.doorbell == requirements.doorbell_mode &&
          options.completions == requirements.completion_layout;

@@ -33,6 +33,7 @@ Json describe(const bench::Experiment& experiment) {
                                    {"least", parameter.least},
                                    {"most", parameter.most},
                                    {"description", parameter.description}});
+    if (!parameter.choices.empty()) entry["parameters"].back()["choices"] = parameter.choices;
   }
   entry["passes"] = experiment.passes;
   entry["iterations"] = experiment.iterations;
@@ -46,6 +47,20 @@ void list_json() {
   std::printf("%s\n", Json{{"experiments", all}}.dump(2).c_str());
 }
 
+std::string value_text(const bench::ParameterInfo& parameter, std::int64_t value) {
+  if (parameter.choices.empty()) return std::to_string(value);
+  return parameter.choices[static_cast<std::size_t>(value)];
+}
+
+/// "1..64", "thread|warp"
+std::string range_text(const bench::ParameterInfo& parameter) {
+  if (parameter.choices.empty())
+    return std::to_string(parameter.least) + ".." + std::to_string(parameter.most);
+  std::string text;
+  for (const std::string& name : parameter.choices) text += (text.empty() ? "" : "|") + name;
+  return text;
+}
+
 void list_text() {
   report::Table table({{"experiment"}, {"what"}, {"name"}, {"unit or range"}, {"description"}});
   for (const auto& experiment : bench::experiments()) {
@@ -55,9 +70,8 @@ void list_text() {
       table.add({"", "metric", metric.name, metric.unit, metric.description});
     }
     for (const auto& parameter : experiment.parameters) {
-      table.add({"", "parameter", "--" + parameter.name,
-                 std::to_string(parameter.least) + ".." + std::to_string(parameter.most),
-                 parameter.description + " (default " + std::to_string(parameter.initial) + ")"});
+      table.add({"", "parameter", "--" + parameter.name, range_text(parameter),
+                 parameter.description + " (default " + value_text(parameter, parameter.initial) + ")"});
     }
   }
   std::printf("%s", table.text().c_str());

@@ -69,6 +69,28 @@ struct DoorbellJob {
   std::uint64_t* issue = nullptr;  ///< [count] ticks
 };
 
+/// What a ScopeJob completes after each put.
+enum class CompletionScope : std::uint8_t {
+  queue,   ///< flush of the queue
+  peer,    ///< flush of every queue to the peer
+  quiet,   ///< flush of every queue
+  signal,  ///< a signal behind the put, and the signal's own completion
+};
+
+/// One thread puts 8 B on queue 0 to the peer and completes them.
+struct ScopeJob {
+  device::EndpointView view;
+  Ticks clock;
+  std::uint32_t peer = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t warm_up = 0;
+  std::uint64_t count = 0;
+  Slots target;
+  device::Place signal;                 ///< gets 1 added for each put
+  std::uint64_t* completion = nullptr;  ///< [count] ticks
+  KernelEnd* end = nullptr;
+};
+
 /// Who posts together in a RateJob.
 enum class Cooperation : std::uint8_t {
   thread,   ///< each thread on queues of its own

@@ -16,6 +16,7 @@
 #include "bench/kernel_runner.hpp"
 #include "bench/kernels/put.hpp"
 #include "bench/kernels/rate.hpp"
+#include "bench/kernels/scope.hpp"
 
 namespace belfry::bench {
 
@@ -47,6 +48,19 @@ class RunnerOf final : public KernelRunner {
     });
   }
   void doorbells(const DoorbellJob& job) override { launcher_.launch(1, 1, DoorbellKernel{job}); }
+
+  void scope(CompletionScope scope, const ScopeJob& job) override {
+    switch (scope) {
+      case CompletionScope::queue:
+        return launcher_.launch(1, 1, ScopeKernel<CompletionScope::queue>{job});
+      case CompletionScope::peer:
+        return launcher_.launch(1, 1, ScopeKernel<CompletionScope::peer>{job});
+      case CompletionScope::quiet:
+        return launcher_.launch(1, 1, ScopeKernel<CompletionScope::quiet>{job});
+      case CompletionScope::signal:
+        return launcher_.launch(1, 1, ScopeKernel<CompletionScope::signal>{job});
+    }
+  }
 
   void rate(const RateKind& kind, Grid grid, const RateJob& job) override {
     using device::Publication;

@@ -1,0 +1,195 @@
+/// \file
+/// Experiment `scope`: what it costs to complete more than the queue that was used.
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "bench/clock.hpp"
+#include "bench/cores.hpp"
+#include "bench/describe_nic.hpp"
+#include "bench/device_group.hpp"
+#include "bench/experiments.hpp"
+#include "bench/kernel_runner.hpp"
+#include "bench/op_path.hpp"
+#include "bench/rate_shape.hpp"
+
+namespace belfry::bench {
+namespace {
+
+constexpr std::array<std::uint32_t, 5> kQueueCounts = {1, 2, 4, 8, 16};
+
+struct ScopeName {
+  CompletionScope scope;
+  const char* name;
+  const char* description;
+  const char* reference;
+};
+constexpr std::array<ScopeName, 4> kScopes = {{
+    {CompletionScope::queue, "queue", "flush of the queue used", ""},
+    {CompletionScope::peer, "peer", "flush of all queues to the peer used", ""},
+    {CompletionScope::quiet, "quiet", "quiet: all queues to all peers", "completion/all-qp-quiet"},
+    {CompletionScope::signal, "signal", "a signal after the put, and its own completion", ""},
+}};
+
+constexpr std::uint32_t kSlots = 512;
+constexpr std::size_t kSignalOffset = kSlots * sizeof(std::uint64_t);
+constexpr std::size_t kScopeWindowBytes = kSignalOffset + 64;
+
+std::string arm_name(const ScopeName& scope, std::uint32_t queues) {
+  return std::string(scope.name) + "-q" + std::to_string(queues);
+}
+
+struct ScopeArm {
+  ScopeName scope;
+  std::uint32_t queues;
+};
+
+std::map<std::string, ScopeArm> scope_arms() {
+  std::map<std::string, ScopeArm> arms;
+  for (const ScopeName& scope : kScopes) {
+    for (const std::uint32_t queues : kQueueCounts) arms[arm_name(scope, queues)] = {scope, queues};
+  }
+  return arms;
+}
+
+/// PE 0's queues, `queues` in all: dealt to two peers, so that a peer's are half of all; one goes to one
+/// peer.
+DeviceGroup make_group(const std::string& nic, std::uint32_t queues) {
+  host::DeviceEndpointOptions options = device_options(kScopeWindowBytes);
+  const std::uint32_t peers = queues == 1 ? 1 : 2;
+  options.queues_a_peer = queues / peers;
+  options.blocks = 128;
+  return {nic, static_cast<int>(1 + peers), options};
+}
+
+struct ScopeSamples {
+  std::vector<double> put_completion;
+  bool verified = false;
+};
+
+ScopeSamples measure_scope(const DeviceGroup& group, KernelRunner& runner, const Clock& clock,
+                           CompletionScope scope, std::uint64_t count, std::uint64_t seed) {
+  const auto ticks = allocate_of<std::uint64_t>(runner, count);
+  const auto end = allocate_of<KernelEnd>(runner, 1);
+  RateJob target;  // the same target and check as that of one thread at full rate
+  target.seed = seed;
+  target.target = {{0, 0}, sizeof(std::uint64_t), kSlots};
+  ScopeJob job;
+  job.view = group.pe(0).view();
+  job.clock = clock.ticks();
+  job.peer = 1;
+  job.seed = seed;
+  job.warm_up = warm_up_of(count);
+  job.count = count;
+  job.target = target.target;
+  job.signal = {0, kSignalOffset};
+  job.completion = ticks.get();
+  job.end = end.get();
+  target.messages_a_thread = job.warm_up + count;
+  clear_rate_target(group.window(1), target, 1);
+  std::uint64_t signals = 0;
+  std::memcpy(group.window(1).data() + kSignalOffset, &signals, sizeof signals);
+  runner.scope(scope, job);
+  check_end(*end, "a put and its completion");
+
+  ScopeSamples samples;
+  samples.put_completion = to_microseconds(ticks.get(), count, clock);
+  std::memcpy(&signals, group.window(1).data() + kSignalOffset, sizeof signals);
+  const std::uint64_t expected = scope == CompletionScope::signal ? target.messages_a_thread : 0;
+  samples.verified = signals == expected && rate_target_is_right(group.window(1), {}, target, 1);
+  return samples;
+}
+
+struct Series {
+  PassSeries put_completion;
+  bool verified = true;
+};
+
+/// What 16 queues cost over one, for each scope of which both were measured.
+void add_ratios(const RunContext& run, const std::map<std::string, Record>& medians,
+                std::vector<Record>& records) {
+  for (const ScopeName& scope : kScopes) {
+    const auto one = medians.find(arm_name(scope, kQueueCounts.front()));
+    const auto all = medians.find(arm_name(scope, kQueueCounts.back()));
+    if (one == medians.end() || all == medians.end()) continue;
+    Record record = run.record(all->first, "put_completion_ratio");
+    record.p50 = *all->second.p50 / *one->second.p50;
+    record.verified = *one->second.verified && *all->second.verified;
+    record.parameters = all->second.parameters;
+    set(record.parameters, "against_qps", std::int64_t{kQueueCounts.front()});
+    records.push_back(std::move(record));
+  }
+}
+
+std::vector<Record> records_of(const RunContext& run, const std::map<std::string, ScopeArm>& arms,
+                               const std::map<std::string, Series>& all) {
+  std::vector<Record> records;
+  std::map<std::string, Record> medians;
+  for (const std::string& arm : run.arms()) {
+    const Series& series = all.at(arm);
+    const ScopeArm& shape = arms.at(arm);
+    Record record = run.record(arm, "put_completion", series.put_completion);
+    record.verified = series.verified;
+    set(record.parameters, "qps", std::int64_t{shape.queues});
+    set(record.parameters, "peers", std::int64_t{shape.queues == 1 ? 1 : 2});
+    set(record.parameters, "scope", std::string(shape.scope.name));
+    set(record.parameters, "bytes", std::int64_t{8});
+    set(record.parameters, "outstanding", std::int64_t{1});
+    medians.emplace(arm, record);
+    records.push_back(std::move(record));
+  }
+  add_ratios(run, medians, records);
+  return records;
+}
+
+std::vector<Record> run_scope(RunContext& run) {
+  const auto arms = scope_arms();
+  std::map<std::uint32_t, std::unique_ptr<DeviceGroup>> groups;
+  for (const std::string& arm : run.arms()) {
+    auto& group = groups[arms.at(arm).queues];
+    if (group == nullptr)
+      group = std::make_unique<DeviceGroup>(make_group(run.options().nic, arms.at(arm).queues));
+  }
+  const host::DeviceEndpoint& first = groups.begin()->second->pe(0);
+  run.use_nic(describe_nic(first.context()));
+  for (const std::string& decision : first.decisions()) run.note(decision);
+  const Clock clock;
+  const auto runner = make_lane_runner(1u + (first.context().is_software_nic() ? 1u : 0u) > usable_cores());
+  std::map<std::string, Series> all;
+  run.interleave([&](const std::string& name, unsigned) {
+    const ScopeArm& arm = arms.at(name);
+    ScopeSamples samples = measure_scope(*groups.at(arm.queues), *runner, clock, arm.scope.scope,
+                                         run.iterations(), run.options().seed);
+    Series& series = all[name];
+    series.put_completion.add_samples(std::move(samples.put_completion));
+    series.verified = series.verified && samples.verified;
+  });
+  return records_of(run, arms, all);
+}
+
+}  // namespace
+
+Experiment scope_experiment() {
+  Experiment experiment;
+  experiment.name = "scope";
+  experiment.description = "what completing more than the queue used costs, by number of queues";
+  for (const ScopeName& scope : kScopes) {
+    for (const std::uint32_t queues : kQueueCounts) {
+      experiment.arms.push_back({arm_name(scope, queues),
+                                 std::string(scope.description) + "; " + std::to_string(queues) +
+                                     (queues == 1 ? " queue" : " queues"),
+                                 queues == kQueueCounts.back() ? scope.reference : ""});
+    }
+  }
+  experiment.metrics = {
+      {"put_completion", "us", "from before put_value() to the end of the completion"},
+      {"put_completion_ratio", "ratio", "median with 16 queues over median with one, of the same scope"},
+  };
+  experiment.iterations = 5000;
+  experiment.run = run_scope;
+  return experiment;
+}
+
+}  // namespace belfry::bench
