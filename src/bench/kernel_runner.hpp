@@ -26,7 +26,7 @@ class KernelRunner {
 
   /// "lanes"
   virtual const char* name() const = 0;
-  /// Memory of zeros that kernels write and the host reads after them.
+  /// Memory that kernels and, while none runs, the host read and write; zeroed.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
 
   // \param arm of for_each_op_arm()
@@ -43,7 +43,7 @@ class KernelRunner {
 /// \param gives_way whether a lane that waits gives its core away at once: PollPolicy::yields
 std::unique_ptr<KernelRunner> make_lane_runner(bool gives_way);
 
-/// `count` zeroed T of a runner's memory.
+/// `count` T of a runner's memory, all bytes 0: for types for which that is a value.
 template <class T>
 std::shared_ptr<T> allocate_of(KernelRunner& runner, std::size_t count) {
   return std::static_pointer_cast<T>(runner.allocate(count * sizeof(T)));

@@ -1,6 +1,7 @@
 /// \file
 /// Experiment `scope`: what it costs to complete more than the queue that was used.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -54,14 +55,36 @@ std::map<std::string, ScopeArm> scope_arms() {
   return arms;
 }
 
-/// PE 0's queues, `queues` in all: dealt to two peers, so that a peer's are half of all; one goes to one
-/// peer.
-DeviceGroup make_group(const std::string& nic, std::uint32_t queues) {
+constexpr std::uint32_t kPeers = 2;
+
+/// PE 0's queues, as many as any arm has, dealt to two peers.
+DeviceGroup make_group(const std::string& nic) {
   host::DeviceEndpointOptions options = device_options(kScopeWindowBytes);
-  const std::uint32_t peers = queues == 1 ? 1 : 2;
-  options.queues_a_peer = queues / peers;
+  options.queues_a_peer = kQueueCounts.back() / kPeers;
   options.blocks = 128;
-  return {nic, static_cast<int>(1 + peers), options};
+  return {nic, 1 + kPeers, options};
+}
+
+/// A view of `queues` of them: half of them to either peer, or one to one peer. All arms use the same queues
+/// of the same device, which has the others' registers to look at all the time.
+struct Part {
+  device::EndpointView view;
+  std::shared_ptr<device::SendQueue> queues;  ///< what the view points to
+};
+Part part_of(const DeviceGroup& group, KernelRunner& runner, std::uint32_t queues) {
+  Part part;
+  part.view = group.pe(0).view();
+  const std::uint32_t peers = std::min(queues, kPeers);
+  part.view.queues_a_peer = queues / peers;
+  part.queues =
+      allocate_of<device::SendQueue>(runner, std::size_t{part.view.pe_count} * part.view.queues_a_peer);
+  for (std::uint32_t peer = 1; peer <= peers; ++peer) {
+    for (std::uint32_t index = 0; index < part.view.queues_a_peer; ++index) {
+      part.queues.get()[peer * part.view.queues_a_peer + index] = group.pe(0).send_queue(peer, index);
+    }
+  }
+  part.view.queues = part.queues.get();
+  return part;
 }
 
 struct ScopeSamples {
@@ -70,14 +93,16 @@ struct ScopeSamples {
 };
 
 ScopeSamples measure_scope(const DeviceGroup& group, KernelRunner& runner, const Clock& clock,
-                           CompletionScope scope, std::uint64_t count, std::uint64_t seed) {
+                           const ScopeArm& arm, std::uint64_t count, std::uint64_t seed) {
+  const CompletionScope scope = arm.scope.scope;
+  const Part part = part_of(group, runner, arm.queues);
   const auto ticks = allocate_of<std::uint64_t>(runner, count);
   const auto end = allocate_of<KernelEnd>(runner, 1);
   RateJob target;  // the same target and check as that of one thread at full rate
   target.seed = seed;
   target.target = {{0, 0}, sizeof(std::uint64_t), kSlots};
   ScopeJob job;
-  job.view = group.pe(0).view();
+  job.view = part.view;
   job.clock = clock.ticks();
   job.peer = 1;
   job.seed = seed;
@@ -133,7 +158,7 @@ std::vector<Record> records_of(const RunContext& run, const std::map<std::string
     Record record = run.record(arm, "put_completion", series.put_completion);
     record.verified = series.verified;
     set(record.parameters, "qps", std::int64_t{shape.queues});
-    set(record.parameters, "peers", std::int64_t{shape.queues == 1 ? 1 : 2});
+    set(record.parameters, "peers", std::int64_t{std::min(shape.queues, kPeers)});
     set(record.parameters, "scope", std::string(shape.scope.name));
     set(record.parameters, "bytes", std::int64_t{8});
     set(record.parameters, "outstanding", std::int64_t{1});
@@ -146,22 +171,16 @@ std::vector<Record> records_of(const RunContext& run, const std::map<std::string
 
 std::vector<Record> run_scope(RunContext& run) {
   const auto arms = scope_arms();
-  std::map<std::uint32_t, std::unique_ptr<DeviceGroup>> groups;
-  for (const std::string& arm : run.arms()) {
-    auto& group = groups[arms.at(arm).queues];
-    if (group == nullptr)
-      group = std::make_unique<DeviceGroup>(make_group(run.options().nic, arms.at(arm).queues));
-  }
-  const host::DeviceEndpoint& first = groups.begin()->second->pe(0);
+  const DeviceGroup group = make_group(run.options().nic);
+  const host::DeviceEndpoint& first = group.pe(0);
   run.use_nic(describe_nic(first.context()));
   for (const std::string& decision : first.decisions()) run.note(decision);
   const Clock clock;
   const auto runner = make_lane_runner(1u + (first.context().is_software_nic() ? 1u : 0u) > usable_cores());
   std::map<std::string, Series> all;
   run.interleave([&](const std::string& name, unsigned) {
-    const ScopeArm& arm = arms.at(name);
-    ScopeSamples samples = measure_scope(*groups.at(arm.queues), *runner, clock, arm.scope.scope,
-                                         run.iterations(), run.options().seed);
+    ScopeSamples samples =
+        measure_scope(group, *runner, clock, arms.at(name), run.iterations(), run.options().seed);
     Series& series = all[name];
     series.put_completion.add_samples(std::move(samples.put_completion));
     series.verified = series.verified && samples.verified;

@@ -54,25 +54,25 @@ class PassSeries {
 template <class Unit>
 struct Quantity {
   double value = 0;
-  static constexpr const char* unit = Unit::name;
+  static constexpr const char* kUnit = Unit::kName;
 };
 struct MessagesUnit {
-  static constexpr const char* name = "M msg/s";
+  static constexpr const char* kName = "M msg/s";
 };
 struct MegabytesUnit {
-  static constexpr const char* name = "MB/s";
+  static constexpr const char* kName = "MB/s";
 };
 struct MebibytesUnit {
-  static constexpr const char* name = "MiB/s";
+  static constexpr const char* kName = "MiB/s";
 };
 struct GigabytesUnit {
-  static constexpr const char* name = "GB/s";
+  static constexpr const char* kName = "GB/s";
 };
 struct GibibytesUnit {
-  static constexpr const char* name = "GiB/s";
+  static constexpr const char* kName = "GiB/s";
 };
 struct GigabitsUnit {
-  static constexpr const char* name = "Gb/s";
+  static constexpr const char* kName = "Gb/s";
 };
 
 using MillionMessagesPerSecond = Quantity<MessagesUnit>;

@@ -119,8 +119,8 @@ TEST(Statistics, BandwidthUnitsAreNeverConfused) {
 
 // Fault: a unit that a rate prints and no record may carry.
 TEST(Statistics, EveryQuantityHasAUnitOfTheSchema) {
-  for (const char* unit : {MillionMessagesPerSecond::unit, MegabytesPerSecond::unit, MebibytesPerSecond::unit,
-                           GigabytesPerSecond::unit, GibibytesPerSecond::unit, GigabitsPerSecond::unit}) {
+  for (const char* unit : {MillionMessagesPerSecond::kUnit, MegabytesPerSecond::kUnit, MebibytesPerSecond::kUnit,
+                           GigabytesPerSecond::kUnit, GibibytesPerSecond::kUnit, GigabitsPerSecond::kUnit}) {
     EXPECT_THAT(known_units(), testing::Contains(std::string_view(unit)));
   }
 }
