@@ -64,8 +64,35 @@ constexpr int builtin_order(Order order) {
                                    : __ATOMIC_ACQ_REL;
 }
 
+#if defined(BELFRY_TSAN)
+/// Where this thread's latest relaxed loads were: a fence after them acquires what was released there, also
+/// by somebody who uses C++ atomics and not the shim (a NIC). TSan does not know fences, and is told so.
+struct LatestLoads {
+  static constexpr unsigned kCount = 8;
+  void* at[kCount] = {};
+  unsigned next = 0;
+};
+inline LatestLoads& latest_loads() {
+  static thread_local LatestLoads loads;
+  return loads;
+}
+inline void note_load(const void* at) {
+  LatestLoads& loads = latest_loads();
+  loads.at[loads.next++ % LatestLoads::kCount] = const_cast<void*>(at);
+}
+inline void acquire_latest_loads() {
+  for (void*& at : latest_loads().at) {
+    if (at != nullptr) __tsan_acquire(at);
+    at = nullptr;
+  }
+}
+#endif
+
 template <Scope, class T>
 T load(const T* at) {
+#if defined(BELFRY_TSAN)
+  note_load(at);
+#endif
   return from_bits<T>(__atomic_load_n(bits(at), __ATOMIC_RELAXED));
 }
 template <Scope, class T>
@@ -87,12 +114,14 @@ void store_release(T* at, T value) {
 }
 
 /// TSan does not know fences. It is told that each fence of the process happens after the fences before
-/// it: more than is true, so that it may miss a race between fenced threads, but never invents one.
+/// it: more than is true, so that it may miss a race between fenced threads, but never invents one. And that
+/// a fence acquires what the loads before it have found.
 inline void full_fence(int order) {
 #if defined(BELFRY_TSAN)
   static char all_fences;
   __tsan_release(&all_fences);
   __tsan_acquire(&all_fences);
+  acquire_latest_loads();
   static_cast<void>(order);
 #else
   __atomic_thread_fence(order);
