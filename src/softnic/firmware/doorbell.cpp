@@ -10,12 +10,6 @@ std::atomic_ref<std::uint64_t> register_at(Uar& uar, std::uint32_t offset) {
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(uar.page + offset));
 }
 
-/// Clears a register that still holds `value`. By value: a failed exchange writes what it found into its
-/// argument, and a doorbell that was rung just then must not count as seen.
-bool take_away(Uar& uar, std::uint32_t offset, std::uint64_t value) {
-  return register_at(uar, offset).compare_exchange_strong(value, 0);
-}
-
 std::uint32_t half_offset(unsigned half) {
   return wire::kUarFirstRegister + half * wire::kUarRegisterHalfBytes;
 }
@@ -91,26 +85,29 @@ std::size_t scan_send_registers(NicCore& core, Uar& uar) {
   // then is it seen: where a record's memory is gone, the rest of the page is looked at again.
   news += look_at_records(core, uar);
   for (unsigned half = 0; half < kDoorbellHalves; ++half) {
-    // A value that announced nothing (a forked child rang the page that it shares with us) is taken away
-    // again: its owner may ring the very same one later, and that must be a change.
-    if (news == 0 && values[half] != uar.seen_send[half] && take_away(uar, half_offset(half), values[half]))
-      values[half] = 0;
-    uar.seen_send[half] = values[half];
+    const bool keep = news != 0 || values[half] == uar.seen_send[half];
+    uar.seen_send[half] = seen_after_look(register_at(uar, half_offset(half)), values[half], keep);
   }
   return news;
 }
 
 std::size_t scan_arm_register(Uar& uar) {
-  std::uint64_t value = register_at(uar, wire::kUarCqDoorbell).load(std::memory_order_acquire);
+  const auto at = register_at(uar, wire::kUarCqDoorbell);
+  const std::uint64_t value = at.load(std::memory_order_acquire);
   if (value == uar.seen_arm) return 0;
   bool armed = false;
   for (CompletionQueue* cq : uar.cqs) armed = cq->check_arm() || armed;
-  if (!armed && take_away(uar, wire::kUarCqDoorbell, value)) value = 0;  // as with doorbells
-  uar.seen_arm = value;
+  uar.seen_arm = seen_after_look(at, value, armed);
   return 1;
 }
 
 }  // namespace
+
+std::uint64_t seen_after_look(std::atomic_ref<std::uint64_t> at, std::uint64_t value, bool announced) {
+  // A copy: a failed exchange writes what it found there, and that has not been looked at.
+  std::uint64_t expected = value;
+  return !announced && at.compare_exchange_strong(expected, 0) ? 0 : value;
+}
 
 std::size_t scan_doorbells(NicCore& core) {
   std::size_t news = 0;
