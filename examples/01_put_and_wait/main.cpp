@@ -48,10 +48,10 @@ void run(const Pe& pe, std::uint64_t bytes) {
 }  // namespace belfry::examples
 
 int main(int argc, char** argv) {
-  using namespace belfry::examples;
-  Program program("01_put_and_wait", "Write to a peer, wait for the acknowledgement, and tell it",
-                  {2, 2, 64});
+  namespace examples = belfry::examples;
+  examples::Program program("01_put_and_wait", "Write to a peer, wait for the acknowledgement, and tell it",
+                            {2, 2, 64});
   std::uint64_t bytes = 4096;
   program.option("--bytes", bytes, 1, std::uint64_t{1} << 30, "Payload of each put, B");
-  return program.run(argc, argv, [&](const Pe& pe) { run(pe, bytes); });
+  return program.run(argc, argv, [&](const examples::Pe& pe) { examples::run(pe, bytes); });
 }

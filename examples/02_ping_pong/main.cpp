@@ -60,11 +60,11 @@ void run(const Pe& pe, const Options& o) {
 }  // namespace belfry::examples
 
 int main(int argc, char** argv) {
-  using namespace belfry::examples;
-  Program program("02_ping_pong", "Latency of a payload with a signal, there and back", {2, 2, 2});
-  Options options;
+  namespace examples = belfry::examples;
+  examples::Program program("02_ping_pong", "Latency of a payload with a signal, there and back", {2, 2, 2});
+  examples::Options options;
   program.option("--bytes", options.bytes, 8, std::uint64_t{1} << 26, "Payload, B");
   program.option("--rounds", options.rounds, 1, 100000000, "Round trips that are measured");
   program.option("--warmup", options.warmup, 0, 1000000, "Round trips before those");
-  return program.run(argc, argv, [&](const Pe& pe) { run(pe, options); });
+  return program.run(argc, argv, [&](const examples::Pe& pe) { examples::run(pe, options); });
 }

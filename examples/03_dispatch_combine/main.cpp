@@ -157,10 +157,10 @@ class DispatchExample {
 }  // namespace belfry::examples
 
 int main(int argc, char** argv) {
-  using namespace belfry::examples;
-  Program program("03_dispatch_combine", "All-to-all token dispatch and combine with top-k routing",
-                  {4, 2, 8});
-  Options o;
+  namespace examples = belfry::examples;
+  examples::Program program("03_dispatch_combine", "All-to-all token dispatch and combine with top-k routing",
+                            {4, 2, 8});
+  examples::Options o;
   program.option("--token-bytes", o.token_bytes, 4, 1 << 20, "Size of a token, B");
   program.option("--tokens", o.tokens, 1, 4096, "Tokens of each PE");
   program.option("--experts", o.experts, 1, 64, "Experts of each PE");
@@ -169,5 +169,5 @@ int main(int argc, char** argv) {
   program.option("--rounds", o.rounds, 1, 1000, "Layers in a row, with other tokens each");
   program.option("--warps", o.warps, 1, 32, "Warps of each PE's block");
   program.option("--seed", o.seed, 0, UINT32_MAX, "Seed of tokens and routing");
-  return program.run(argc, argv, [&](const Pe& pe) { DispatchExample(pe, o).run(); });
+  return program.run(argc, argv, [&](const examples::Pe& pe) { examples::DispatchExample(pe, o).run(); });
 }

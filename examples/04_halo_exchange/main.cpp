@@ -60,11 +60,12 @@ void run(const Pe& pe, const Options& o) {
 }  // namespace belfry::examples
 
 int main(int argc, char** argv) {
-  using namespace belfry::examples;
-  Program program("04_halo_exchange", "Jacobi's method on a 2D grid of PEs that exchange halos", {4, 1, 16});
-  Options o;
+  namespace examples = belfry::examples;
+  examples::Program program("04_halo_exchange", "Jacobi's method on a 2D grid of PEs that exchange halos",
+                            {4, 1, 16});
+  examples::Options o;
   program.option("--cells", o.n, 1, 4096, "Cells of a tile along each side");
   program.option("--steps", o.steps, 0, 1000000, "Steps of the method");
   program.option("--threads", o.threads, 4, 1024, "Threads of each PE's block");
-  return program.run(argc, argv, [&](const Pe& pe) { run(pe, o); });
+  return program.run(argc, argv, [&](const examples::Pe& pe) { examples::run(pe, o); });
 }
