@@ -39,7 +39,7 @@ struct PutAndWait {
     // [wait-signal]
     const device::Status seen = endpoint.wait_signal(kMe, kFlag, device::Compare::greater_equal, 1, timeout);
     // [wait-signal]
-    succeeded(report, Step::wait_signal, left, seen);
+    arrived(report, left, seen, [&] { return channel.flush(kMe, kOneLook); });
   }
 };
 

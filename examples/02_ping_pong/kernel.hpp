@@ -31,10 +31,10 @@ struct PingPong {
         // peer has had the payload, so the NIC here has read it.
         *outgoing = round;
         if (!throw_ball(channel, round)) return;
-        if (!catch_ball(endpoint, round)) return;
+        if (!catch_ball(endpoint, channel, round)) return;
         round_trips_ns[round - 1] = port::now_ns() - start;
       } else {
-        if (!catch_ball(endpoint, round)) return;
+        if (!catch_ball(endpoint, channel, round)) return;
         *outgoing = *incoming;
         if (!throw_ball(channel, round)) return;
       }
@@ -55,10 +55,11 @@ struct PingPong {
     if (op.ok()) return true;
     return succeeded(report, Step::put, 1 - view.pe, channel.wait(device::Thread{}, op));
   }
-  BELFRY_FN bool catch_ball(const Endpoint& endpoint, std::uint64_t round) const {
-    return succeeded(
-        report, Step::wait_signal, 1 - view.pe,
-        endpoint.wait_signal(device::Thread{}, {kFlags, 0}, device::Compare::greater_equal, round, timeout));
+  template <class Channel>
+  BELFRY_FN bool catch_ball(const Endpoint& endpoint, Channel& channel, std::uint64_t round) const {
+    const device::Status seen =
+        endpoint.wait_signal(device::Thread{}, {kFlags, 0}, device::Compare::greater_equal, round, timeout);
+    return arrived(report, 1 - view.pe, seen, [&] { return channel.flush(device::Thread{}, kOneLook); });
   }
 };
 

@@ -98,9 +98,9 @@ struct DispatchCombine {
   /// Waits for a phase of a PE that has something for this one.
   BELFRY_FN bool await(const Endpoint& endpoint, Phase phase, std::uint32_t pe, bool expected) const {
     if (!expected) return true;
-    return succeeded(report, Step::wait_signal, pe,
-                     endpoint.wait_signal(device::Warp{}, signal_place(shape, phase, pe),
-                                          device::Compare::greater_equal, round, timeout));
+    const device::Status seen = endpoint.wait_signal(device::Warp{}, signal_place(shape, phase, pe),
+                                                     device::Compare::greater_equal, round, timeout);
+    return arrived(report, pe, seen, [&] { return endpoint.flush_peer(device::Warp{}, pe, kOneLook); });
   }
 
   /// Sorts the choices by expert, and remembers where each went: its result will come back to there.

@@ -39,7 +39,7 @@ struct HaloExchange {
         pack(endpoint, from, step);
         bool good = peer == kNobody || send(channel, peer, side, step);
         update(from, to, false);
-        good = good && (peer == kNobody || receive(endpoint, peer, side, step));
+        good = good && (peer == kNobody || receive(endpoint, channel, peer, side, step));
         // [leave-together]
         // The barrier makes what one thread has waited for visible to all. And a thread that met a failure
         // must not leave the others waiting here for ever: all learn of it, and all leave.
@@ -93,11 +93,12 @@ struct HaloExchange {
     return op.ok() || succeeded(report, Step::put, peer, channel.wait(device::Thread{}, op, timeout));
   }
 
-  BELFRY_FN bool receive(const Endpoint& endpoint, std::uint32_t peer, std::uint32_t side,
+  template <class Channel>
+  BELFRY_FN bool receive(const Endpoint& endpoint, Channel& channel, std::uint32_t peer, std::uint32_t side,
                          std::uint64_t step) const {
-    return succeeded(report, Step::wait_signal, peer,
-                     endpoint.wait_signal(device::Thread{}, {kFlags, side * 8},
-                                          device::Compare::greater_equal, step, timeout));
+    const device::Status seen = endpoint.wait_signal(device::Thread{}, {kFlags, side * 8},
+                                                     device::Compare::greater_equal, step, timeout);
+    return arrived(report, peer, seen, [&] { return channel.flush(device::Thread{}, kOneLook); });
   }
 
   /// Copies the neighbours' edges into the frame. Where there is no neighbour it stays as it is.

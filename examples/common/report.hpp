@@ -7,6 +7,7 @@
 
 #include "belfry/device/status.hpp"
 #include "belfry/port/memory.hpp"
+#include "belfry/port/time.hpp"
 
 namespace belfry::examples {
 
@@ -31,10 +32,21 @@ BELFRY_FN inline bool succeeded(Report* report, Step step, std::uint32_t peer,
   }
   return false;
 }
-BELFRY_FN inline bool succeeded(Report* report, Step step, std::uint32_t peer, device::Status status) {
+
+// [arrived]
+/// The end of a wait for a peer's signal. One that does not come may be the answer to what never left: a look
+/// at this PE's own queue then says more than the silence.
+/// \param look flushes the queue to the peer, without waiting
+template <class Look>
+BELFRY_FN bool arrived(Report* report, std::uint32_t peer, device::Status status, const Look& look) {
+  if (status == device::Status::done) return true;
+  const device::Outcome own = look();
+  if (own.status == device::Status::completion_error) return succeeded(report, Step::flush, peer, own);
   device::Outcome outcome;
   outcome.status = status;
-  return succeeded(report, step, peer, outcome);
+  return succeeded(report, Step::wait_signal, peer, outcome);
 }
+// [arrived]
+inline constexpr port::Timeout kOneLook{0};
 
 }  // namespace belfry::examples

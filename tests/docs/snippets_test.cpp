@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -50,9 +49,22 @@ Lines snippet(const fs::path& path, const std::string& tag) {
   return lines;
 }
 
+struct Source {
+  std::string file, tag;
+};
+
+/// What a line `<!-- FILE#NAME -->` names. Both empty for any other line.
+Source source_in(const std::string& line) {
+  const std::string begin = "<!-- ", end = " -->";
+  const std::size_t hash = line.find('#');
+  if (!line.starts_with(begin) || !line.ends_with(end) || hash == std::string::npos) return {};
+  const std::size_t tag_end = line.size() - end.size();
+  if (hash <= begin.size() || hash + 1 >= tag_end) return {};
+  return {line.substr(begin.size(), hash - begin.size()), line.substr(hash + 1, tag_end - hash - 1)};
+}
+
 /// The document as it should be. \param blocks is raised by the number of C++ blocks
 Lines with_snippets(const fs::path& document, int& blocks) {
-  const std::regex mark(R"(<!-- (\S+)#(\S+) -->)");
   Lines result;
   bool in_block = false;
   for (const std::string& line : read_lines(document)) {
@@ -64,15 +76,14 @@ Lines with_snippets(const fs::path& document, int& blocks) {
     }
     ++blocks;
     in_block = true;
-    std::smatch match;
-    const std::string before = result.empty() ? "" : result.back();
+    const Source source = result.empty() ? Source{} : source_in(result.back());
     result.push_back(line);
-    if (!std::regex_match(before, match, mark)) {
+    if (source.file.empty()) {
       ADD_FAILURE() << document << ": a C++ block without a line <!-- FILE#NAME --> above it";
       continue;
     }
-    const Lines text = snippet(kRoot / match[1].str(), match[2]);
-    EXPECT_FALSE(text.empty()) << document << ": no snippet " << match[0];
+    const Lines text = snippet(kRoot / source.file, source.tag);
+    EXPECT_FALSE(text.empty()) << document << ": no snippet " << source.file << "#" << source.tag;
     result.insert(result.end(), text.begin(), text.end());
   }
   return result;
