@@ -45,6 +45,23 @@ TEST(Experiment, ArmsAreInterleavedAcrossPasses) {
   EXPECT_GT(orders.size(), 1u) << "the order never changes";
 }
 
+// Fault: a choice reaches the records as a number, or a default passes for a setting.
+TEST(Experiment, AChoiceHasANameInRecords) {
+  Experiment experiment = toy();
+  experiment.parameters.push_back({"kind", 0, 0, 1, "", {"small", "large"}});
+  Options options;
+  const RunContext plain(experiment, options, Progress(false));
+  EXPECT_EQ(plain.parameter_value("kind"), Value(std::string("small")));
+  EXPECT_FALSE(plain.is_changed("kind"));
+  set(options.parameters, "kind", std::int64_t{1});
+  const RunContext run(experiment, options, Progress(false));
+  EXPECT_EQ(run.parameter("kind"), 1);
+  EXPECT_TRUE(run.is_changed("kind"));
+  EXPECT_FALSE(run.is_changed("bytes"));
+  EXPECT_EQ(*find(run.record("one", "issue").parameters, "kind"), Value(std::string("large")));
+  EXPECT_THROW((void)run.is_changed("missing"), std::out_of_range);
+}
+
 // Fault: the seed does not fix the order, so that a run cannot be repeated.
 TEST(Experiment, TheSeedFixesTheOrder) {
   const Experiment experiment = toy();

@@ -95,7 +95,7 @@ TEST(Statistics, SeriesOfFiguresHasNoPercentilesButTheMedian) {
 TEST(Statistics, MessageRate) {
   const MillionMessagesPerSecond rate = message_rate(224958464, 60);
   EXPECT_NEAR(rate.value, 3.749, 0.0005);
-  EXPECT_STREQ(rate.unit, "M msg/s");
+  EXPECT_STREQ(rate.kUnit, "M msg/s");
   EXPECT_THROW((void)message_rate(1, 0), std::invalid_argument);
   EXPECT_THROW((void)message_rate(1, -1), std::invalid_argument);
   EXPECT_THROW((void)message_rate(1, std::numeric_limits<double>::quiet_NaN()), std::invalid_argument);
@@ -109,8 +109,8 @@ TEST(Statistics, BandwidthUnitsAreNeverConfused) {
   EXPECT_DOUBLE_EQ(bandwidth.gibibytes().value, 1);
   EXPECT_DOUBLE_EQ(bandwidth.gigabytes().value, 1.073741824);
   EXPECT_DOUBLE_EQ(bandwidth.gigabits().value, 8.589934592);
-  EXPECT_STREQ(bandwidth.megabytes().unit, "MB/s");
-  EXPECT_STREQ(bandwidth.mebibytes().unit, "MiB/s");
+  EXPECT_STREQ(bandwidth.megabytes().kUnit, "MB/s");
+  EXPECT_STREQ(bandwidth.mebibytes().kUnit, "MiB/s");
   static_assert(!std::is_convertible_v<MegabytesPerSecond, MebibytesPerSecond>);
   static_assert(!std::is_constructible_v<GibibytesPerSecond, GigabytesPerSecond>);
   static_assert(!std::is_convertible_v<Bandwidth, double>);
@@ -119,8 +119,9 @@ TEST(Statistics, BandwidthUnitsAreNeverConfused) {
 
 // Fault: a unit that a rate prints and no record may carry.
 TEST(Statistics, EveryQuantityHasAUnitOfTheSchema) {
-  for (const char* unit : {MillionMessagesPerSecond::kUnit, MegabytesPerSecond::kUnit, MebibytesPerSecond::kUnit,
-                           GigabytesPerSecond::kUnit, GibibytesPerSecond::kUnit, GigabitsPerSecond::kUnit}) {
+  for (const char* unit :
+       {MillionMessagesPerSecond::kUnit, MegabytesPerSecond::kUnit, MebibytesPerSecond::kUnit,
+        GigabytesPerSecond::kUnit, GibibytesPerSecond::kUnit, GigabitsPerSecond::kUnit}) {
     EXPECT_THAT(known_units(), testing::Contains(std::string_view(unit)));
   }
 }

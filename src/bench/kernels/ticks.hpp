@@ -17,8 +17,9 @@ namespace belfry::bench {
 
 class Ticks {
  public:
+  Ticks() = default;
   /// \param counter whether the CPU's counter runs at one rate on all cores; else steady_clock is read
-  BELFRY_FN constexpr explicit Ticks(bool counter = false) : counter_(counter) {}
+  BELFRY_FN constexpr explicit Ticks(bool counter) : counter_(counter) {}
 
   /// Ticks since some fixed moment. Instructions before it have executed when it reads the counter; stores
   /// may still be on their way to memory. On a GPU: clock cycles of the multiprocessor.
@@ -43,7 +44,7 @@ class Ticks {
   }
 
  private:
-  bool counter_;
+  bool counter_ = false;
 };
 
 }  // namespace belfry::bench
