@@ -1,5 +1,6 @@
 #include "bench/device_group.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 
@@ -29,11 +30,17 @@ DeviceGroup::DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOp
   }
 }
 
+void be_patient(host::ConnectionParameters& connection) {
+  constexpr std::uint8_t kHalfASecond = 17;  // 4.096 us << 17, eight times over
+  if (connection.ack_timeout != 0) connection.ack_timeout = std::max(connection.ack_timeout, kHalfASecond);
+}
+
 host::DeviceEndpointOptions device_options(std::size_t window_bytes) {
   auto options = host::DeviceEndpointOptions::from(host::Environment::of_this_process());
   const device::Requirements requirements = device::requirements_of<device::DefaultPolicy>();
   options.doorbell = requirements.doorbell_mode;
   options.completions = requirements.completion_layout;
+  be_patient(options.connection);
   options.windows.push_back({.bytes = window_bytes});
   return options;
 }

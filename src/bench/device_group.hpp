@@ -27,6 +27,10 @@ class DeviceGroup {
   std::vector<std::unique_ptr<host::DeviceEndpoint>> endpoints_;
 };
 
+/// A machine that is short of cores keeps a software NIC waiting for longer than the usual 0.5 s of retries:
+/// at least 4 s of them, for an experiment waits anyway, and a loss would show in its figures.
+void be_patient(host::ConnectionParameters& connection);
+
 /// The options that all experiments on device queues begin with: what the environment says, collapsed CQs as
 /// device::DefaultPolicy wants them, and one window.
 host::DeviceEndpointOptions device_options(std::size_t window_bytes);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bench/device_group.hpp"
+
 namespace belfry::bench {
 namespace {
 
@@ -22,6 +24,7 @@ host::EndpointOptions endpoint_options(const std::string& nic) {
   options.verbs.receive_depth = 1;
   options.verbs.max_inline = kSlotBytes;
   options.timeout = kExchangeLimit;
+  be_patient(options.connection);
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/device_group.hpp"
 #include "bench/kernels/policies.hpp"
 
 namespace belfry::bench {
@@ -39,6 +40,7 @@ GdaEnd::GdaEnd(const OpEnd& end, const std::vector<std::string>& arms) {
       options.doorbell = requirements.doorbell_mode;
       options.completions = requirements.completion_layout;
       options.blocks = 128;
+      be_patient(options.connection);
       made.push_back(options);
       endpoints_.push_back(std::make_unique<host::DeviceEndpoint>(group, windows, options));
     }
