@@ -4,6 +4,7 @@
 /// of the PE that writes to it.
 
 #include "belfry/device/endpoint.hpp"
+#include "belfry/device/view.hpp"
 #include "common/report.hpp"
 
 namespace belfry::examples {

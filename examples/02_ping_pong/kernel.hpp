@@ -3,6 +3,7 @@
 /// Two threads, one on each PE, throw a payload to and fro with put_signal and wait_signal.
 
 #include "belfry/device/endpoint.hpp"
+#include "belfry/device/view.hpp"
 #include "common/report.hpp"
 
 namespace belfry::examples {

@@ -8,6 +8,7 @@
 
 #include "03_dispatch_combine/layout.hpp"
 #include "belfry/device/endpoint.hpp"
+#include "belfry/device/view.hpp"
 #include "common/report.hpp"
 
 namespace belfry::examples {

@@ -5,6 +5,7 @@
 
 #include "04_halo_exchange/grid.hpp"
 #include "belfry/device/endpoint.hpp"
+#include "belfry/device/view.hpp"
 #include "common/report.hpp"
 
 namespace belfry::examples {

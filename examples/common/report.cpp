@@ -38,6 +38,8 @@ std::string describe(const device::Fault& fault) {
     case Kind::unknown:
       return fmt::format(": a WQE at index {} or later of QP {:#x} failed, and why was overwritten",
                          fault.index, fault.qpn);
+    case Kind::worker_lost:
+      return fmt::format(": the proxy's worker is gone, at descriptor {}", fault.index);
     case Kind::abandoned:
       return fmt::format(": a thread gave up its turn at index {} of QP {:#x}", fault.index, fault.qpn);
   }

@@ -72,7 +72,7 @@ class Faults : public Case<Configuration> {
     result.records.assign(records.begin(), records.end());
     result.reports.assign(reports.begin(), reports.end());
     const device::SendQueue& queue = world.view(0).queues[1];
-    result.latched = device::decode_fault(world.endpoint(0).fault_word(1), queue.state->consumer, queue.qpn);
+    result.latched = world.endpoint(0).fault(1);
     result.qpn = queue.qpn;
     result.first_index = first_index;
     return result;

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "belfry/device/endpoint.hpp"
+#include "belfry/device/gda.hpp"
 #include "belfry/host/errors.hpp"
 #include "belfry/host/thread_bootstrap.hpp"
 #include "belfry/wire/syndrome.hpp"
@@ -76,9 +76,9 @@ void World::set_word(std::uint32_t pe, Place place, std::uint64_t value) const {
 }
 
 void World::await(std::uint32_t pe, Place word, std::uint64_t value) const {
-  struct Nothing {};
+  using Channel = device::gda::Channel<device::DefaultPolicy>;
   Array<Report> reports(1);
-  WaitSignal<device::Endpoint<Nothing>, device::Thread> kernel;
+  WaitSignal<device::Endpoint<Channel>, device::Thread> kernel;
   kernel.view = view(pe);
   kernel.word = word;
   kernel.value = value;

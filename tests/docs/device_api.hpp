@@ -94,6 +94,7 @@ BELFRY_FN inline bool is_my_fault(const Operation& op, const Outcome& outcome) {
       return outcome.fault.index == op.index;  // syndrome and vendor say why; else op was only flushed
     case device::Fault::Kind::unknown:         // a collapsed CQ has lost the cause
     case device::Fault::Kind::abandoned:       // a thread gave up its turn at fault.index
+    case device::Fault::Kind::worker_lost:     // mini-proxy's CPU worker died or stands still
     case device::Fault::Kind::none:
       return false;
   }

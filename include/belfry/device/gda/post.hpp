@@ -9,31 +9,16 @@
 
 namespace belfry::device::gda {
 
-template <class Policy, class Indices, class Wqe>
-BELFRY_FN Operation post(const SendQueue& queue, Indices& indices, const Wqe& wqe, Announce announce,
-                         port::Timeout timeout);
-
 namespace detail {
 
 template <class Policy>
 inline constexpr bool kLocks =
     Policy::sharing != Sharing::exclusive&& Policy::publication == Publication::lock;
 
+/// Lock and slots. \return without the lock where there are no slots
 template <class Policy, class Indices>
-BELFRY_FN Slots begin_post(const SendQueue& queue, Indices& indices, std::uint32_t blocks,
-                           port::Timeout timeout) {
+BELFRY_FN Slots claim(const SendQueue& queue, Indices& indices, std::uint32_t blocks, port::Timeout timeout) {
   Slots slots;
-  if (blocks > (1u << queue.log_blocks)) {
-    slots.status = Status::bad_argument;  // no wait would ever make room
-    return slots;
-  }
-  // Up to a quarter of the ring may wait for an announcement (ends_batch). Who needs more than the rest would
-  // wait for ever behind it.
-  const std::uint32_t size = 1u << queue.log_blocks;
-  if (blocks > size - size / 4 && indices.owes_doorbell()) {
-    slots.status = post<Policy>(queue, indices, Nop{}, Announce::now, timeout).status;
-    if (slots.status != Status::done) return slots;
-  }
   if constexpr (kLocks<Policy>) {
     slots.status = take_lock<sharing_scope(Policy::sharing)>(indices.state(), timeout);
     if (slots.status != Status::done) return slots;
@@ -51,6 +36,33 @@ BELFRY_FN Status end_post(const SendQueue& queue, Indices& indices, std::uint64_
   const Status status = publish<Policy>(queue, indices, first, end, last, announce, timeout);
   if constexpr (kLocks<Policy>) release_lock<sharing_scope(Policy::sharing)>(indices.state());
   return status;
+}
+
+/// A NOP that announces what is published and was left for later. Not post(): a GPU's code must not recurse.
+template <class Policy, class Indices>
+BELFRY_FN Status announce_owed(const SendQueue& queue, Indices& indices, port::Timeout timeout) {
+  const Slots slots = claim<Policy>(queue, indices, 1, timeout);
+  if (slots.status != Status::done) return slots.status;
+  build(queue, slots.first, Nop{}, true);
+  return end_post<Policy>(queue, indices, slots.first, slots.first + 1, slots.first, true, timeout);
+}
+
+template <class Policy, class Indices>
+BELFRY_FN Slots begin_post(const SendQueue& queue, Indices& indices, std::uint32_t blocks,
+                           port::Timeout timeout) {
+  Slots slots;
+  const std::uint32_t size = 1u << queue.log_blocks;
+  if (blocks > size) {
+    slots.status = Status::bad_argument;  // no wait would ever make room
+    return slots;
+  }
+  // Up to a quarter of the ring may wait for an announcement (ends_batch). Who needs more than the rest would
+  // wait for ever behind it.
+  if (blocks > size - size / 4 && indices.owes_doorbell()) {
+    slots.status = announce_owed<Policy>(queue, indices, timeout);
+    if (slots.status != Status::done) return slots;
+  }
+  return claim<Policy>(queue, indices, blocks, timeout);
 }
 
 /// Where each lane's blocks begin among those of its warp.
