@@ -4,6 +4,8 @@
 #include "docs/device_api.hpp"
 
 #include "belfry/host/device_endpoint.hpp"
+#include "belfry/host/environment.hpp"
+#include "belfry/host/symmetric_heap.hpp"
 #include "belfry/lanes/launch.hpp"
 
 namespace belfry::docs {
@@ -39,6 +41,25 @@ void run(host::Bootstrap& bootstrap, std::size_t bytes) {
   how.name = "my_kernel";
   lanes::launch({4, 64}, how, Kernel<Endpoint>{endpoint.view()});
   // [launch]
+}
+
+device::EndpointView set_up(host::Bootstrap& bootstrap, const host::Environment& environment,
+                            std::uint32_t blocks, const device::Requirements& requirements) {
+  // [windows]
+  host::DeviceEndpointOptions options = host::DeviceEndpointOptions::from(environment);
+  options.windows.push_back({.bytes = 64 << 20});  // window 0: payload
+  options.windows.push_back({.bytes = 4096});      // window 1: signals
+  options.queues_a_peer = device::QueueMap::per_block(blocks).queues();
+  const host::DeviceEndpoint endpoint(bootstrap, options);
+
+  host::SymmetricHeap heap(endpoint.windows(), 0);
+  const device::Place tokens = heap.allocate(1 << 20);  // the same offset on every PE
+
+  endpoint.admit(requirements);                       // of the policy: throws, or all is met
+  const device::EndpointView view = endpoint.view();  // a kernel's parameter
+  // [windows]
+  static_cast<void>(tokens);
+  return view;
 }
 
 }  // namespace belfry::docs

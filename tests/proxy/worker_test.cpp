@@ -11,14 +11,20 @@
 namespace belfry::proxy::test {
 namespace {
 
-/// Completes at once whatever it is given, and keeps a checksum of the order.
+/// What a NIC was given; it outlives the NIC, which goes with its worker.
+struct Given {
+  std::uint64_t next = 0;
+  bool in_order = true;
+};
+
+/// Completes at once whatever it is given, and keeps the order.
 class InstantNic : public Submitter {
  public:
-  explicit InstantNic(unsigned seed) : random_(seed) {}
+  InstantNic(unsigned seed, Given& given) : random_(seed), given_(given) {}
 
   PostResult post(std::uint32_t queue, std::span<const Work> chain) override {
     for (const Work& work : chain) {
-      in_order = in_order && work.value == next++;
+      given_.in_order = given_.in_order && work.value == given_.next++;
       if (work.signaled) done_.push_back({queue, work.id, wire::Syndrome::none, 0, 0});
     }
     if (random_() % 4096 == 0) std::this_thread::yield();
@@ -35,11 +41,9 @@ class InstantNic : public Submitter {
   std::uint32_t depth() const override { return 128; }
   std::uint32_t qpn(std::uint32_t) const override { return 7; }
 
-  std::uint64_t next = 0;
-  bool in_order = true;
-
  private:
   std::mt19937 random_;
+  Given& given_;
   std::deque<WorkCompletion> done_;
 };
 
@@ -59,9 +63,8 @@ TYPED_TEST_SUITE(ProxyWorker, Policies);
 TYPED_TEST(ProxyWorker, EachDescriptorArrivesOnceAndInOrder) {
   const std::uint64_t count = std::getenv("BELFRY_PROXY_LONG") != nullptr ? 100'000'000 : 200'000;
   Rig rig(6, (std::uint64_t{1} << 32) - 64 * 5000);
-  auto nic = std::make_unique<InstantNic>(1);
-  InstantNic& seen = *nic;
-  auto worker = serve(rig, std::move(nic));
+  Given seen;
+  auto worker = serve(rig, std::make_unique<InstantNic>(1, seen));
   {
     std::mt19937 random(2);
     device::proxy::Channel<TypeParam> channel(rig.view, 1);
@@ -140,11 +143,12 @@ TYPED_TEST(ProxyWorker, AStalledWorkerIsFoundByItsHeartbeat) {
 TEST(ProxyIdle, WorkComesThroughAfterAnyPause) {
   for (const auto kind : {IdlePolicy::Kind::spin, IdlePolicy::Kind::yield, IdlePolicy::Kind::sleep}) {
     Rig rig(4);
+    Given seen;
     WorkerOptions options;
     options.idle.kind = kind;
     options.idle.spins = 10;
     options.idle.yields = 10;
-    auto worker = serve(rig, std::make_unique<InstantNic>(1), options);
+    auto worker = serve(rig, std::make_unique<InstantNic>(1, seen), options);
     device::proxy::Channel<Tuned> channel(rig.view, 1);
     for (std::uint64_t i = 0; i < 20; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(i % 4));

@@ -57,6 +57,8 @@ struct Fail {
       FaultRecord& record = mine[plan.backwards ? plan.count - 1 - i : i];
       if (!record.waited) wait(channel, record);
     }
+    // A thread that is done before another has posted the bad put would flush a queue that works.
+    port::sync_block();
     const device::Outcome flushed = channel.flush(device::Thread{}, plan.timeout);
     report.note(0, flushed);
     report.outcome.fault = channel.fault();
