@@ -34,12 +34,14 @@ struct PingPong {
         if (!throw_ball(channel, round)) return;
         if (!catch_ball(endpoint, channel, round)) return;
         round_trips_ns[round - 1] = port::now_ns() - start;
+        if (*incoming != round) ++*wrong;
       } else {
         if (!catch_ball(endpoint, channel, round)) return;
+        // Looked at before it goes back: the answer lets the peer send the next one into the same inbox.
         *outgoing = *incoming;
+        if (*outgoing != round) ++*wrong;
         if (!throw_ball(channel, round)) return;
       }
-      if (*incoming != round) ++*wrong;
     }
     succeeded(report, Step::flush, 1 - endpoint.pe(), channel.flush(device::Thread{}, timeout));
   }
