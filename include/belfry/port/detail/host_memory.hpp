@@ -67,20 +67,21 @@ constexpr int builtin_order(Order order) {
 #if defined(BELFRY_TSAN)
 /// Where this thread's latest relaxed loads were: a fence after them acquires what was released there, also
 /// by somebody who uses C++ atomics and not the shim (a NIC). TSan does not know fences, and is told so.
+// The lanes of a warp share them, being threads of their own to TSan, so it must not look in here.
 struct LatestLoads {
   static constexpr unsigned kCount = 8;
   void* at[kCount] = {};
   unsigned next = 0;
 };
-inline LatestLoads& latest_loads() {
+__attribute__((no_sanitize("thread"))) inline LatestLoads& latest_loads() {
   static thread_local LatestLoads loads;
   return loads;
 }
-inline void note_load(const void* at) {
+__attribute__((no_sanitize("thread"))) inline void note_load(const void* at) {
   LatestLoads& loads = latest_loads();
   loads.at[loads.next++ % LatestLoads::kCount] = const_cast<void*>(at);
 }
-inline void acquire_latest_loads() {
+__attribute__((no_sanitize("thread"))) inline void acquire_latest_loads() {
   for (void*& at : latest_loads().at) {
     if (at != nullptr) __tsan_acquire(at);
     at = nullptr;
