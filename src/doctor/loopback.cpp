@@ -12,6 +12,7 @@
 #include "belfry/host/devx_queue.hpp"
 #include "belfry/host/post.hpp"
 #include "belfry/host/verbs_queue.hpp"
+#include "belfry/port/memory.hpp"
 #include "belfry/wire/cqe.hpp"
 #include "belfry/wire/doorbell.hpp"
 #include "belfry/wire/syndrome.hpp"
@@ -45,17 +46,6 @@ struct Payload {
   std::byte* source;
   std::byte* target;
 };
-
-/// Memory stores, then device stores: a UAR page may be mapped write-combining, which needs more than a
-/// release store on both sides of a doorbell.
-void order_before_doorbell() {
-#if defined(__x86_64__)
-  __builtin_ia32_sfence();
-#elif defined(__aarch64__)
-  asm volatile("dsb st" ::: "memory");
-#endif
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-}
 
 /// Writes WQEs of one DEVX queue by hand.
 class DevxWriter {
@@ -93,13 +83,11 @@ class DevxWriter {
   }
 
   void ring() const {
-    std::atomic_ref<std::uint32_t> record(*reinterpret_cast<std::uint32_t*>(&view_.record->send));
-    record.store(wire::record_word(producer_).raw(), std::memory_order_release);
-    order_before_doorbell();
-    std::atomic_ref<std::uint64_t> doorbell(*static_cast<std::uint64_t*>(view_.uar_register));
-    doorbell.store(wire::send_doorbell(control_.opmod_index_opcode, control_.qpn_ds),
-                   std::memory_order_release);
-    order_before_doorbell();
+    // The NIC reads the block count with DMA: release orders the WQE before it, the doorbell store both.
+    port::store_release<port::Scope::system>(reinterpret_cast<std::uint32_t*>(&view_.record->send),
+                                             wire::record_word(producer_).raw());
+    port::store_doorbell(static_cast<std::uint64_t*>(view_.uar_register),
+                         wire::send_doorbell(control_.opmod_index_opcode, control_.qpn_ds));
   }
 
   void wait() {
