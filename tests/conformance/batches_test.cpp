@@ -33,7 +33,7 @@ WorldOptions deep_queues(std::uint32_t blocks) {
 // Fault: a lane's slots counted wrongly where sizes differ, or lanes are missing; a lane's arguments used for
 // another; a completion that covers a part of them.
 TYPED_TEST(Together, EachLanePutsItsOwn) {
-  World world = this->make_world(deep_queues(256));
+  auto world = this->make_world(deep_queues(256));
   ASSERT_TRUE(world.ok());
   constexpr std::uint64_t kStride = 256;
   const std::size_t used = kRounds.size() * port::kWarpSize * kStride;
@@ -75,7 +75,7 @@ TYPED_TEST(Together, EachLanePutsItsOwn) {
 // batch longer than the queue, of which nobody tells the NIC.
 TYPED_TEST(Together, BatchesAreAnnouncedByWhatComesLater) {
   for (const std::uint32_t batch : {1u, 3u, 15u, 16u, 17u, 100u}) {
-    World world = this->make_world(deep_queues(32));
+    auto world = this->make_world(deep_queues(32));
     ASSERT_TRUE(world.ok());
     Array<Report> reports(1);
     using Kernel = Batches<typename TypeParam::Endpoint>;

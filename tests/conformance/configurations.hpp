@@ -1,7 +1,9 @@
 #pragma once
 /// \file
-/// What the cases are typed over: a transport's endpoint type, what its host side must set up, and a name. A
-/// transport that comes later adds configurations, and the cases stay.
+/// What the cases are typed over: a transport's endpoint type, the world that its host side sets up, and a
+/// name. A transport that comes later adds configurations, and the cases stay. Its world offers what
+/// conformance::World does; cases that look at mini-gda's queues (silence, faults, wraps) ask for more than
+/// that.
 
 #include <gtest/gtest.h>
 
@@ -17,6 +19,7 @@ template <class PolicyType>
 struct Gda {
   using Policy = PolicyType;
   using Endpoint = device::gda::Endpoint<Policy>;
+  using World = conformance::World;
 
   static constexpr bool kShares = Policy::sharing != Sharing::exclusive;
   static constexpr bool kSharesAcrossBlocks = Policy::sharing == Sharing::gpu;
@@ -67,6 +70,8 @@ template <class Configuration>
 class Case : public ::testing::Test {
  protected:
   using Endpoint = typename Configuration::Endpoint;
+
+  using World = typename Configuration::World;
 
   static World make_world(const WorldOptions& options = {}) {
     return World(options, Configuration::requirements());

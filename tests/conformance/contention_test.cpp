@@ -25,7 +25,7 @@ TYPED_TEST(Contention, OldValuesAreEachNumberOnce) {
   options.endpoint.self_queues = true;
   options.endpoint.queues_a_peer = TypeParam::kShares ? 1 : threads;
   options.endpoint.blocks = 16;  // fewer than threads: they wait for room
-  World world = this->make_world(options);
+  auto world = this->make_world(options);
   ASSERT_TRUE(world.ok());
 
   std::vector<Array<Report>> reports;

@@ -63,7 +63,7 @@ TYPED_TEST_SUITE(Silence, SharingConfigurations, ConfigurationNames);
 // than the queue holds; a queue that stays full when completions come.
 TYPED_TEST(Silence, AFullQueueWaitsAndResumes) {
   for (const Announce announce : {Announce::now, Announce::later}) {
-    World world = this->make_world(this->options());
+    auto world = this->make_world(this->options());
     ASSERT_TRUE(world.ok());
     ChangedView changed(world.view(0));
     const MutedQueue muted(changed, 1);
@@ -92,7 +92,7 @@ TYPED_TEST(Silence, AFullQueueWaitsAndResumes) {
 // Fault: a wait that spins while the NIC is silent; a call that says done, or that leaves slots reserved
 // which nobody fills, when there was no room.
 TYPED_TEST(Silence, EveryCallEndsInTime) {
-  World world = this->make_world(this->options());
+  auto world = this->make_world(this->options());
   ASSERT_TRUE(world.ok());
   ChangedView changed(world.view(0));
   const MutedQueue muted(changed, 1);
@@ -120,7 +120,7 @@ TYPED_TEST(Silence, EveryCallEndsInTime) {
 // Fault: a flush that waits for what nobody announced; one that needs a slot and never says that there is
 // none.
 TYPED_TEST(Silence, FlushOfAnUnannouncedFullQueueEndsInTime) {
-  World world = this->make_world(this->options());
+  auto world = this->make_world(this->options());
   ASSERT_TRUE(world.ok());
   ChangedView changed(world.view(0));
   const MutedQueue muted(changed, 1);
@@ -213,7 +213,7 @@ const std::vector<Wrong> kWrongs = {
 // Fault: a WQE with an address that no check has seen; slots or doorbells spent on a call that was refused; a
 // refusal that costs the caller its deadline.
 TYPED_TEST(Silence, BadArgumentsPostNothing) {
-  World world = this->make_world(this->options());
+  auto world = this->make_world(this->options());
   ASSERT_TRUE(world.ok());
   const device::QueueState& state = *world.view(0).queues[1].state;
   for (const Wrong& wrong : kWrongs) {

@@ -47,7 +47,7 @@ class Faults : public Case<Configuration> {
     options.endpoint.first_index = first_index;
     options.endpoint.connection.ack_timeout = what == Break::peer ? 8 : 14;
     options.endpoint.connection.retry_count = what == Break::peer ? 2 : 7;
-    const World world = Case<Configuration>::make_world(options);
+    const auto world = Case<Configuration>::make_world(options);
     Run result;
     if (!world.ok()) return result;
     ChangedView changed(world.view(0));

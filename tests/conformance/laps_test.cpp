@@ -28,7 +28,7 @@ class Wraps : public Case<Configuration> {
     options.endpoint.blocks = blocks;
     options.endpoint.first_index = first_index;
     options.endpoint.queues_a_peer = Configuration::kShares ? 1 : threads;
-    const World world = Case<Configuration>::make_world(options);
+    const auto world = Case<Configuration>::make_world(options);
     ASSERT_TRUE(world.ok());
     using Kernel = Laps<Endpoint>;
     Array<Report> reports(threads);
@@ -93,7 +93,7 @@ TYPED_TEST(LongWqes, GoAroundTheEndOfTheRing) {
   for (const std::uint32_t blocks : {4u, 8u, 16u}) {
     WorldOptions options;
     options.endpoint.blocks = blocks;
-    World world = this->make_world(options);
+    auto world = this->make_world(options);
     ASSERT_TRUE(world.ok());
     std::vector<Transfer> list;
     for (std::uint32_t i = 0; i < 2000; ++i)
@@ -124,7 +124,7 @@ TYPED_TEST(LongWqes, AWarpMayFillTheWholeRing) {
   for (const bool long_wqes : {true, false}) {
     WorldOptions options;
     options.endpoint.blocks = long_wqes ? 128 : 32;  // four blocks a lane, or one
-    World world = this->make_world(options);
+    auto world = this->make_world(options);
     ASSERT_TRUE(world.ok());
     Array<Report> reports(port::kWarpSize);
     FillRing<typename TypeParam::Endpoint> kernel;
@@ -160,7 +160,7 @@ TYPED_TEST(Publishing, NothingIsFetchedBeforeItIsThere) {
   for (const std::uint32_t most_turns : {0u, 8u, 60u}) {
     WorldOptions options;
     options.endpoint.blocks = 16;
-    World world = this->make_world(options);
+    auto world = this->make_world(options);
     ASSERT_TRUE(world.ok());
     Array<Report> reports(threads);
     Array<Report> watcher(1);

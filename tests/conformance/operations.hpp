@@ -79,6 +79,7 @@ template <class Configuration>
 class OperationsCase : public Case<Configuration> {
  protected:
   using Endpoint = typename Configuration::Endpoint;
+  using World = typename Configuration::World;
   static constexpr std::uint64_t kMaxMessage = 6000;
 
   static World make_world() {
@@ -140,7 +141,7 @@ class OperationsCase : public Case<Configuration> {
   }
 
   void values() {
-    World world = make_world();
+    auto world = make_world();
     ASSERT_TRUE(world.ok());
     std::memset(world.bytes(1, {kData, 0}), static_cast<int>(kGuard), kValueSlots * kValueSlotBytes);
     Array<Report> reports(40);

@@ -12,7 +12,7 @@ TYPED_TEST_SUITE(Orderings, OrderingConfigurations, ConfigurationNames);
 // Fault: a length, an address or a key of a piece that is wrong; a piece too many or too few at the edges of
 // the device's limit; bytes written beyond the end; a message of no bytes taken for one of 2 GiB.
 TYPED_TEST(Orderings, PutMovesEveryLength) {
-  World world = this->make_world();
+  auto world = this->make_world();
   ASSERT_TRUE(world.ok());
   this->template put_all<device::Thread>(world, kData, 1);
   this->template put_all<device::Thread>(world, kRelaxed, 2);
@@ -20,7 +20,7 @@ TYPED_TEST(Orderings, PutMovesEveryLength) {
 
 // Fault: local and remote ends of a read exchanged; data looked at before it is there.
 TYPED_TEST(Orderings, GetMovesEveryLength) {
-  World world = this->make_world();
+  auto world = this->make_world();
   ASSERT_TRUE(world.ok());
   this->template get_all<device::Thread>(world, 1);
 }
@@ -31,7 +31,7 @@ TYPED_TEST(Orderings, PutValueWritesItsBytesOnly) { this->values(); }
 // Fault: operands or results in the wrong byte order or order; a swap that takes place though it does not
 // match.
 TYPED_TEST(Orderings, AtomicsReturnTheOldValue) {
-  World world = this->make_world();
+  auto world = this->make_world();
   ASSERT_TRUE(world.ok());
   this->template atomics<device::Thread>(world);
   EXPECT_EQ(world.word(1, {kSignals, 64}), 0x1122334455667788u);

@@ -34,7 +34,7 @@ TYPED_TEST(Proofs, NoPutIsLostDoubledOrOvertaken) {
   WorldOptions options;
   options.endpoint.queues_a_peer = kQueues;
   options.endpoint.blocks = 256;
-  World world = this->make_world(options);
+  auto world = this->make_world(options);
   ASSERT_TRUE(world.ok());
 
   Array<Report> writing(kWriters);
@@ -48,12 +48,10 @@ TYPED_TEST(Proofs, NoPutIsLostDoubledOrOvertaken) {
   p.answers = {kSignals, 4096};
   p.total = {kSignals, 8192};
   p.results = {kSignals, 12288};
-  ProveWriting<typename TypeParam::Endpoint> write{p};
-  write.proof.view = world.view(0);
+  ProveWriting<typename TypeParam::Endpoint> write{world.view(0), p};
   write.proof.peer = 1;
   write.proof.reports = writing.data();
-  ProveReading<typename TypeParam::Endpoint> read{p};
-  read.proof.view = world.view(1);
+  ProveReading<typename TypeParam::Endpoint> read{world.view(1), p};
   read.proof.peer = 0;
   read.proof.reports = reading.data();
   const auto deadline = std::chrono::hours(4);

@@ -17,6 +17,7 @@ template <class Configuration>
 class Signals : public Case<Configuration> {
  protected:
   using Endpoint = typename Configuration::Endpoint;
+  using World = typename Configuration::World;
 
   /// Rounds of `words` words in one of the windows, one warp's thread at each end.
   void rounds(World& world, std::uint32_t window, std::uint32_t words, std::uint32_t count,
@@ -31,12 +32,10 @@ class Signals : public Case<Configuration> {
     r.signal = {kSignals, 0};
     r.answer = {kSignals, 128};
     r.operation = operation;
-    WriteRounds<Endpoint> write{r};
-    write.rounds.view = world.view(0);
+    WriteRounds<Endpoint> write{world.view(0), r};
     write.rounds.peer = 1;
     write.rounds.reports = &reports[0];
-    ReadRounds<Endpoint> read{r};
-    read.rounds.view = world.view(1);
+    ReadRounds<Endpoint> read{world.view(1), r};
     read.rounds.peer = 0;
     read.rounds.reports = &reports[1];
     run_together({[&] { Runner::launch({1, 1}, write); }, [&] { Runner::launch({1, 1}, read); }});
@@ -52,7 +51,7 @@ TYPED_TEST_SUITE(Signals, SharingConfigurations, ConfigurationNames);
 TYPED_TEST(Signals, WhoeverSeesTheSignalSeesThePayload) {
   WorldOptions options;
   options.endpoint.max_message = 2048;
-  World world = this->make_world(options);
+  auto world = this->make_world(options);
   ASSERT_TRUE(world.ok());
   this->rounds(world, kData, 16, 1500, SignalOperation::add);
   this->rounds(world, kRelaxed, 16, 1500, SignalOperation::add);

@@ -8,11 +8,10 @@
 #include <sstream>
 #include <string>
 
-#include "belfry/device/gda.hpp"
+#include "belfry/device/signal.hpp"
 #include "belfry/host/errors.hpp"
 #include "belfry/host/thread_bootstrap.hpp"
 #include "belfry/wire/syndrome.hpp"
-#include "conformance/kernels/signals.hpp"
 
 namespace belfry::conformance {
 
@@ -75,15 +74,25 @@ void World::set_word(std::uint32_t pe, Place place, std::uint64_t value) const {
   port::store_release<port::Scope::system>(reinterpret_cast<std::uint64_t*>(bytes(pe, place)), value);
 }
 
+namespace {
+
+/// One thread waits for a word.
+struct Await {
+  const std::uint64_t* word;
+  std::uint64_t value;
+  Report* report;
+
+  BELFRY_FN void operator()() const {
+    report->note(0, device::wait_signal(word, device::Compare::greater_equal, value, kPatient));
+  }
+};
+
+}  // namespace
+
 void World::await(std::uint32_t pe, Place word, std::uint64_t value) const {
-  using Channel = device::gda::Channel<device::DefaultPolicy>;
   Array<Report> reports(1);
-  WaitSignal<device::Endpoint<Channel>, device::Thread> kernel;
-  kernel.view = view(pe);
-  kernel.word = word;
-  kernel.value = value;
-  kernel.reports = reports.data();
-  Runner::launch({1, 1}, kernel);
+  const auto* address = reinterpret_cast<const std::uint64_t*>(bytes(pe, word));
+  Runner::launch({1, 1}, Await{address, value, reports.data()});
   EXPECT_TRUE(all_good(reports)) << "PE " << pe << " waits for " << value << ", has " << this->word(pe, word);
 }
 

@@ -11,7 +11,7 @@ namespace belfry::conformance {
 /// of the group checks what came back.
 template <class Endpoint, class Group>
 struct LonelyAtomics {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   device::Place word;    ///< at the peer, 0 at first
   device::Place result;  ///< here, 8 B
@@ -62,7 +62,7 @@ struct LonelyAtomics {
 /// The old values that fetch_add returned are kept: together they are each number once.
 template <class Endpoint>
 struct Contend {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 0;
   std::uint32_t queues = 1;  ///< thread t uses queue t mod this
   std::uint32_t rounds = 0;

@@ -15,7 +15,7 @@ enum class Finish : std::uint32_t { flush, flush_peer, quiet, wait_last, test_la
 /// announced.
 template <class Endpoint>
 struct Batches {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   device::Place words;
   std::uint32_t batch = 0;

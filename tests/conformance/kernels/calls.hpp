@@ -90,7 +90,7 @@ BELFRY_FN device::Status call(const Endpoint& endpoint, typename Endpoint::Chann
 /// after. The channel is gone before the latter are read.
 template <class Endpoint>
 struct OneCall {
-  device::EndpointView view;
+  typename Endpoint::View view;
   Call which = Call::put;
   CallArguments arguments;
   port::Timeout timeout = kPatient;
@@ -112,7 +112,7 @@ struct OneCall {
 /// Values count on from `first`, to words of their own.
 template <class Endpoint>
 struct Fill {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   device::Place words;
   std::uint64_t first = 0;

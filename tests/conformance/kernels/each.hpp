@@ -19,7 +19,7 @@ struct EachRound {
 /// lane by value right behind where the payload may end.
 template <class Endpoint>
 struct PutEach {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   device::Place base;        ///< the same in both windows
   std::uint64_t stride = 0;  ///< B; its last 8 are the value's
@@ -94,7 +94,7 @@ struct PutEach {
 /// them.
 template <class Endpoint>
 struct FillRing {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   device::Place base;        ///< the same in both windows
   std::uint64_t stride = 0;  ///< B a lane

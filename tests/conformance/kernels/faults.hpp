@@ -33,7 +33,7 @@ struct FaultPlan {
 /// Each thread posts its puts on one shared queue. Record [thread * count + i] is its i-th.
 template <class Endpoint>
 struct Fail {
-  device::EndpointView view;
+  typename Endpoint::View view;
   FaultPlan plan;
   FaultRecord* records = nullptr;
   Report* reports = nullptr;

@@ -13,7 +13,7 @@ template <class Endpoint>
 struct Laps {
   static constexpr std::uint32_t kWords = 64;  ///< of a thread
 
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   std::uint32_t queues = 1;  ///< thread t uses queue t mod this
   std::uint32_t count = 0;   ///< operations of a thread

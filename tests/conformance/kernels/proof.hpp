@@ -17,7 +17,6 @@
 namespace belfry::conformance {
 
 struct Proof {
-  device::EndpointView view;
   std::uint32_t peer = 0;
   std::uint32_t queues = 1;  ///< to share
   std::uint32_t slots = 0;   ///< puts of a lap; even
@@ -50,6 +49,7 @@ struct Proof {
 /// put.
 template <class Endpoint>
 struct ProveWriting {
+  typename Endpoint::View view;
   Proof proof;
 
   BELFRY_FN void operator()() const {
@@ -57,7 +57,7 @@ struct ProveWriting {
     const std::uint32_t me = grid_thread();
     const std::uint32_t mask = port::warp_mask();
     Report& report = p.reports[me];
-    const Endpoint endpoint(p.view);
+    const Endpoint endpoint(view);
     for (std::uint64_t lap = 0; lap < p.laps; ++lap) {
       const bool good = lap % 16 < 2 ? one_lap<device::Thread>(report, endpoint, lap)
                                      : one_lap<device::Warp>(report, endpoint, lap);
@@ -98,7 +98,7 @@ struct ProveWriting {
         op = put_word(channel, group, to, word, announce);
       } else {
         const device::Place from = p.slot(me, put);
-        *local_pointer<std::uint64_t>(p.view, from) = word;
+        *local_pointer<std::uint64_t>(view, from) = word;
         op = put_from(channel, group, to, from, announce);
       }
       if (!op.ok()) return report.note(lap, op);
@@ -133,15 +133,16 @@ struct ProveWriting {
 /// values[0]: puts whose word was found; [1]: sum of the words that a lap's puts brought.
 template <class Endpoint>
 struct ProveReading {
+  typename Endpoint::View view;
   Proof proof;
 
   BELFRY_FN void operator()() const {
     const Proof& p = proof;
     const std::uint32_t me = grid_thread();
     Report& report = p.reports[me];
-    Endpoint endpoint(p.view);
+    Endpoint endpoint(view);
     auto channel = endpoint.channel(p.peer, me % p.queues);
-    const auto* signal = local_pointer<const std::uint64_t>(p.view, p.of_writer(p.signals, me));
+    const auto* signal = local_pointer<const std::uint64_t>(view, p.of_writer(p.signals, me));
     for (std::uint64_t lap = 0; lap < p.laps; ++lap) {
       const auto seen = endpoint.wait_signal(device::Thread{}, p.of_writer(p.signals, me),
                                              device::Compare::greater_equal, lap + 1, p.timeout);
@@ -158,7 +159,7 @@ struct ProveReading {
   BELFRY_FN void check_lap(Report& report, std::uint64_t lap) const {
     const Proof& p = proof;
     const std::uint32_t me = grid_thread();
-    const auto* words = local_pointer<const std::uint64_t>(p.view, p.slot(me, 0));
+    const auto* words = local_pointer<const std::uint64_t>(view, p.slot(me, 0));
     const bool pairs = lap % 2 == 1;
     std::uint64_t right = 0;
     for (std::uint32_t i = 0; i < p.slots; ++i) {

@@ -6,7 +6,7 @@
 
 #include "belfry/device/group.hpp"
 #include "belfry/device/status.hpp"
-#include "belfry/device/view.hpp"
+#include "belfry/device/window.hpp"
 #include "belfry/port/lane.hpp"
 #include "belfry/port/memory.hpp"
 #include "belfry/port/time.hpp"
@@ -57,8 +57,8 @@ BELFRY_FN inline device::Warp make_group<device::Warp>() {
 }
 
 /// An object of this PE's copy of a window.
-template <class T>
-BELFRY_FN T* local_pointer(const device::EndpointView& view, device::Place place) {
+template <class T, class View>
+BELFRY_FN T* local_pointer(const View& view, device::Place place) {
   return reinterpret_cast<T*>(view.windows[place.window].address + place.offset);
 }
 

@@ -11,7 +11,6 @@ namespace belfry::conformance {
 /// round and position; the reader looks at all of them the moment it sees the signal, and answers with a
 /// signal of its own, so that the writer may overwrite them.
 struct Rounds {
-  device::EndpointView view;
   std::uint32_t peer = 0;
   device::Place payload;    ///< at the reader; the writer's source lies at the same place of its window
   std::uint32_t words = 0;  ///< 8 B each
@@ -31,21 +30,22 @@ struct Rounds {
 
 template <class Endpoint>
 struct WriteRounds {
+  typename Endpoint::View view;
   Rounds rounds;
 
   BELFRY_FN void operator()() const {
     const Rounds& r = rounds;
     Report& report = r.reports[grid_thread()];
-    auto channel = Endpoint(r.view).channel(r.peer);
+    auto channel = Endpoint(view).channel(r.peer);
     const auto thread = device::Thread{};
-    auto* source = local_pointer<std::uint64_t>(r.view, r.payload);
+    auto* source = local_pointer<std::uint64_t>(view, r.payload);
     for (std::uint64_t round = 1; round <= r.rounds; ++round) {
       for (std::uint32_t i = 0; i < r.words; ++i) source[i] = Rounds::word_of(round, i);
       const auto op = channel.put_signal(thread, r.payload, r.payload, std::uint64_t{8} * r.words,
                                          r.signal_of(r.signal, round), kPatient);
       if (!report.note(round, op)) return;
       const auto status =
-          Endpoint(r.view).wait_signal(thread, r.answer, device::Compare::greater_equal, round, kPatient);
+          Endpoint(view).wait_signal(thread, r.answer, device::Compare::greater_equal, round, kPatient);
       if (!report.note(round, status)) return;
       // The answer says that the payload is there; that the source may be used again says only the
       // completion.
@@ -57,15 +57,16 @@ struct WriteRounds {
 
 template <class Endpoint>
 struct ReadRounds {
+  typename Endpoint::View view;
   Rounds rounds;
 
   BELFRY_FN void operator()() const {
     const Rounds& r = rounds;
     Report& report = r.reports[grid_thread()];
-    Endpoint endpoint(r.view);
+    Endpoint endpoint(view);
     auto channel = endpoint.channel(r.peer);
     const auto thread = device::Thread{};
-    const auto* payload = local_pointer<const std::uint64_t>(r.view, r.payload);
+    const auto* payload = local_pointer<const std::uint64_t>(view, r.payload);
     for (std::uint64_t round = 1; round <= r.rounds; ++round) {
       const auto status =
           endpoint.wait_signal(thread, r.signal, device::Compare::greater_equal, round, kPatient);
@@ -83,7 +84,7 @@ struct ReadRounds {
 /// Waits for a word once; values[0] is the status, for cases that expect another than done.
 template <class Endpoint, class Group>
 struct WaitSignal {
-  device::EndpointView view;
+  typename Endpoint::View view;
   device::Place word;
   device::Compare how = device::Compare::greater_equal;
   std::uint64_t value = 1;

@@ -16,7 +16,7 @@ struct Transfer {
 /// One group puts each transfer, waits for every other one, and signals after the last.
 template <class Endpoint, class Group>
 struct PutTransfers {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   const Transfer* transfers = nullptr;
   std::uint32_t count = 0;
@@ -44,7 +44,7 @@ template <class Endpoint, class Group>
 struct GetTransfers {
   static constexpr std::uint32_t kMost = 64;
 
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   const Transfer* transfers = nullptr;
   std::uint32_t count = 0;  ///< kMost at most

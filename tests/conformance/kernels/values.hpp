@@ -22,7 +22,7 @@ inline constexpr double kValueDouble = 6.02214076e23;
 /// Run by one block of any size.
 template <class Endpoint>
 struct PutValues {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint32_t peer = 1;
   device::Place remote;
   device::Signal after;
