@@ -25,7 +25,7 @@ void run(const Pe& pe, std::uint64_t bytes) {
   // A window is memory that every PE registers with the same size; (window, offset) names a byte of it.
   host::DeviceEndpointOptions options = pe.options;
   options.windows = {{.bytes = bytes}, {.bytes = bytes}, {.bytes = 8}};
-  fit_policy<Policy>(options);
+  options.meet(device::requirements_of<Policy>());
   const host::DeviceEndpoint endpoint(pe.bootstrap, options);
   // Refuses a policy that these queues and windows could lose data under.
   endpoint.admit(device::requirements_of<Policy>());

@@ -38,7 +38,7 @@ void print(const Options& o, const host::DeviceEndpoint& endpoint, std::vector<s
 void run(const Pe& pe, const Options& o) {
   host::DeviceEndpointOptions options = pe.options;
   options.windows = {{.bytes = o.bytes}, {.bytes = o.bytes}, {.bytes = 8}};
-  fit_policy<Policy>(options);
+  options.meet(device::requirements_of<Policy>());
   const host::DeviceEndpoint endpoint(pe.bootstrap, options);
   endpoint.admit(device::requirements_of<Policy>());
 

@@ -80,7 +80,7 @@ class DispatchExample {
     host::DeviceEndpointOptions options = pe_.options;
     options.windows = windows_of(shape_);
     options.self_queues = true;
-    fit_policy<Policy>(options);
+    options.meet(device::requirements_of<Policy>());
     return options;
   }
   Routing routing(std::uint64_t round, std::uint32_t pe) const {

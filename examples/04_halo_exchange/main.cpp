@@ -38,7 +38,7 @@ void run(const Pe& pe, const Options& o) {
   host::DeviceEndpointOptions options = pe.options;
   const std::size_t boxes = 2 * kSides * o.n * sizeof(double);
   options.windows = {{.bytes = boxes}, {.bytes = boxes}, {.bytes = kSides * 8}};
-  fit_policy<Policy>(options);
+  options.meet(device::requirements_of<Policy>());
   const host::DeviceEndpoint endpoint(pe.bootstrap, options);
   endpoint.admit(device::requirements_of<Policy>());
 

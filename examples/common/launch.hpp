@@ -16,13 +16,6 @@
 
 namespace belfry::examples {
 
-/// Makes options fit a policy. DeviceEndpoint::admit() then checks that what came out does.
-template <class Policy>
-void fit_policy(host::DeviceEndpointOptions& options) {
-  options.doorbell = Policy::doorbell_mode;
-  options.completions = Policy::completion_layout;
-}
-
 /// An array that kernels and the host both reach, beside the windows.
 template <class T>
 class Shared {

@@ -37,9 +37,7 @@ void be_patient(host::ConnectionParameters& connection) {
 
 host::DeviceEndpointOptions device_options(std::size_t window_bytes) {
   auto options = host::DeviceEndpointOptions::from(host::Environment::of_this_process());
-  const device::Requirements requirements = device::requirements_of<device::DefaultPolicy>();
-  options.doorbell = requirements.doorbell_mode;
-  options.completions = requirements.completion_layout;
+  options.meet(device::requirements_of<device::DefaultPolicy>());
   be_patient(options.connection);
   options.windows.push_back({.bytes = window_bytes});
   return options;

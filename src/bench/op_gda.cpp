@@ -37,8 +37,7 @@ GdaEnd::GdaEnd(const OpEnd& end, const std::vector<std::string>& arms) {
     const auto index = static_cast<std::size_t>(known - made.begin());
     if (known == made.end()) {
       auto options = host::DeviceEndpointOptions::from(host::Environment::of_this_process());
-      options.doorbell = requirements.doorbell_mode;
-      options.completions = requirements.completion_layout;
+      options.meet(requirements);
       options.blocks = 128;
       be_patient(options.connection);
       made.push_back(options);

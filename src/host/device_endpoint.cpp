@@ -225,6 +225,12 @@ std::size_t DeviceEndpoint::Impl::slot_of(std::uint32_t peer, std::uint32_t inde
   return std::size_t{peer} * queues_a_peer() + index;
 }
 
+DeviceEndpointOptions& DeviceEndpointOptions::meet(const device::Requirements& requirements) {
+  doorbell = requirements.doorbell_mode;
+  completions = requirements.completion_layout;
+  return *this;
+}
+
 DeviceEndpointOptions DeviceEndpointOptions::from(const Environment& environment) {
   const EndpointOptions common = EndpointOptions::from(environment);
   DeviceEndpointOptions options;

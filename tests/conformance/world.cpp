@@ -36,8 +36,7 @@ WorldOptions::WorldOptions() {
 
 World::World(const WorldOptions& options, const device::Requirements& requirements) {
   host::DeviceEndpointOptions endpoint = options.endpoint;
-  endpoint.doorbell = requirements.doorbell_mode;
-  endpoint.completions = requirements.completion_layout;
+  endpoint.meet(requirements);
   endpoint.windows = {
       {.bytes = options.data_bytes},
       {.bytes = kSignalBytes},

@@ -63,6 +63,51 @@ TYPED_TEST(GdaQueue, AFullQueueSaysSoAndResumes) {
   EXPECT_EQ(this->post(channel).status, Status::queue_full);
 }
 
+// Fault: a call whose first WQEs are in the queue says that nothing was posted, and is made again: its writes
+// land twice, its signal counts once too often.
+TYPED_TEST(GdaQueue, ACallThatFindsRoomForItsBeginningOnlySaysSo) {
+  FakeQueue q = make_queue<TypeParam>(4);
+  q.view.max_message = 64;
+  Channel<TypeParam> channel(q.view, 1);
+  for (int i = 0; i < 13; ++i) ASSERT_TRUE(this->post(channel).ok());
+  const Operation put = channel.put(Thread{}, {0, 0}, {0, 0}, 5 * 64, Announce::now, kShort);
+  EXPECT_EQ(put.status, Status::partly_posted);
+  EXPECT_EQ(put.index, 15u) << "the last of the three that were posted";
+  EXPECT_EQ(channel.wait(Thread{}, put, kShort).status, Status::partly_posted);
+  const Operation none = channel.put(Thread{}, {0, 0}, {0, 0}, 5 * 64, Announce::now, kShort);
+  EXPECT_EQ(none.status, Status::queue_full) << "of this one nothing was posted";
+}
+
+TYPED_TEST(GdaQueue, APayloadWithoutRoomForItsSignalSaysSo) {
+  FakeQueue q = make_queue<TypeParam>(4);
+  Channel<TypeParam> channel(q.view, 1);
+  for (int i = 0; i < 15; ++i) ASSERT_TRUE(this->post(channel).ok());
+  const Signal signal{{0, 64}, 1, SignalOperation::set};
+  const Operation op = channel.put_signal(Thread{}, {0, 0}, {0, 0}, 8, signal, kShort);
+  EXPECT_EQ(op.status, Status::partly_posted);
+  EXPECT_EQ(op.index, 15u);
+  EXPECT_EQ(wire::doorbell_index(q.doorbell), 16u) << "announced at the end of the ring's quarter";
+}
+
+// Fault: a timeout that each WQE of a call, or each queue, has for itself: a wait of seconds becomes hours.
+TYPED_TEST(GdaQueue, ATimeoutIsThatOfTheWholeCall) {
+  FakeQueue q = make_queue<TypeParam>(4);
+  constexpr std::uint32_t kQueues = 64;
+  std::vector<SendQueue> many(2 * kQueues, q.queues[0]);
+  std::vector<QueueState> states(kQueues);
+  for (std::uint32_t i = 0; i < kQueues; ++i) {
+    many[kQueues + i] = q.queues[1];
+    many[kQueues + i].state = &states[i];
+    states[i].reserved = states[i].published = states[i].goal = states[i].signaled_goal = 1;
+  }
+  q.view.queues = many.data();
+  q.view.queues_a_peer = kQueues;
+  const std::uint64_t begin = port::now_ns();
+  const Outcome outcome = Channel<TypeParam>::quiet(q.view, Thread{}, port::Timeout::milliseconds(50));
+  EXPECT_EQ(outcome.status, Status::timed_out);
+  EXPECT_LT(port::now_ns() - begin, std::uint64_t{kQueues} * 50'000'000 / 2);
+}
+
 // Field case 9. Fault: a WQE of several blocks that runs over the ring's end into slots not yet retired.
 TYPED_TEST(GdaQueue, AWqeOfSeveralBlocksWrapsOnlyIntoRetiredSlots) {
   using Inline = Inlined<TypeParam>;

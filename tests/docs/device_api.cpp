@@ -31,8 +31,7 @@ void run(host::Bootstrap& bootstrap, std::size_t bytes) {
   host::DeviceEndpointOptions options;
   options.windows = {{.bytes = bytes}};
   options.queues_a_peer = map.queues();
-  options.doorbell = SharedPolicy::doorbell_mode;
-  options.completions = SharedPolicy::completion_layout;
+  options.meet(device::requirements_of<SharedPolicy>());
   const host::DeviceEndpoint endpoint(bootstrap, options);
   endpoint.admit(device::requirements_of<SharedPolicy>());
   // [queues]

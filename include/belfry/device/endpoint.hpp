@@ -40,9 +40,9 @@ class Endpoint {
     return Channel(view_, pe, index);
   }
 
-  /// Flushes every channel to one peer. The group must own them, or they must be shared. The timeout is each
-  /// channel's. It makes channels of its own: where a channel holds its queue's indices, end the caller's
-  /// before. \return the first failure, after all have had their turn
+  /// Flushes every channel to one peer. The group must own them, or they must be shared. The timeout is that
+  /// of the whole call. It makes channels of its own: where a channel holds its queue's indices, end the
+  /// caller's before. \return the first failure, after all have had their turn
   template <class Group>
   BELFRY_FN Outcome flush_peer(Group group, std::uint32_t pe, port::Timeout timeout) const {
     return Channel::flush_peer(view_, group, pe, timeout);

@@ -15,6 +15,8 @@ enum class Status : std::uint8_t {
   queue_full,        ///< no room came free before the deadline; nothing was posted
   completion_error,  ///< the queue failed: see Fault
   bad_argument,      ///< a window, offset, length or peer that does not exist; nothing was posted
+  partly_posted,  ///< no room came free for the rest of a call that takes several WQEs. What was posted will
+                  ///< be carried out once a later doorbell or flush announces it; the rest will not
 };
 
 /// \return a short text, for hosts that print
@@ -30,6 +32,8 @@ BELFRY_FN constexpr const char* status_name(Status status) {
       return "completion error";
     case Status::bad_argument:
       return "bad argument";
+    case Status::partly_posted:
+      return "partly posted";
   }
   return "unknown status";
 }
@@ -71,9 +75,15 @@ BELFRY_FN inline void keep_first(Outcome& first, const Outcome& next) {
 struct Operation {
   Status status = Status::done;
   bool reads = false;       ///< its completion stands for data that the NIC wrote here
-  std::uint64_t index = 0;  ///< first block of its last WQE, 64-bit
+  std::uint64_t index = 0;  ///< first block of its last WQE (of those posted, if partly_posted), 64-bit
 
   BELFRY_FN constexpr bool ok() const { return status == Status::done; }
 };
+
+/// What a call answers that has posted `before` and now failed to post what follows it.
+BELFRY_FN constexpr Operation in_part(Operation before, const Operation& next) {
+  before.status = next.status == Status::queue_full ? Status::partly_posted : next.status;
+  return before;
+}
 
 }  // namespace belfry::device

@@ -33,7 +33,7 @@ struct DeviceEndpointOptions {
 
   std::uint32_t blocks = 256;  ///< depth of each send queue in 64 B blocks, a power of two up to 32768
   DoorbellMode doorbell = DoorbellMode::record;
-  CompletionLayout completions = CompletionLayout::ring;
+  CompletionLayout completions = CompletionLayout::collapsed;
   /// How many queues ring one doorbell register: 1, each its own. More need DoorbellMode::record.
   std::uint32_t queues_a_register = 1;
   Placement placement;
@@ -52,6 +52,10 @@ struct DeviceEndpointOptions {
 
   /// The defaults, changed by what the environment says.
   static DeviceEndpointOptions from(const Environment& environment);
+
+  /// Sets what a policy requires and these options choose: doorbell mode and completion layout. admit() says
+  /// whether the rest holds. \return itself
+  DeviceEndpointOptions& meet(const device::Requirements& requirements);
 };
 
 class DeviceEndpoint {

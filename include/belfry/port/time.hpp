@@ -59,4 +59,20 @@ class Patience {
   std::uint32_t turns_ = 0;
 };
 
+/// What is left of a call's time, for a call that waits several times. It reads the clock: a call that waits
+/// once has no need of it.
+class CallTime {
+ public:
+  BELFRY_FN explicit CallTime(Timeout timeout) : timeout_ns_(timeout.ns), start_ns_(now_ns()) {}
+
+  BELFRY_FN Timeout left() const {
+    const std::uint64_t spent = now_ns() - start_ns_;
+    return {spent < timeout_ns_ ? timeout_ns_ - spent : 0};
+  }
+
+ private:
+  std::uint64_t timeout_ns_;
+  std::uint64_t start_ns_;
+};
+
 }  // namespace belfry::port

@@ -58,8 +58,7 @@ struct PutSignal {
 /// \return whether all went well
 bool run(host::Bootstrap& bootstrap) try {
   host::DeviceEndpointOptions options;
-  options.doorbell = Policy::doorbell_mode;
-  options.completions = Policy::completion_layout;
+  options.meet(device::requirements_of<Policy>());
   options.windows = {{.bytes = kWords * 8}, {.bytes = 64}};
   const host::DeviceEndpoint endpoint(bootstrap, options);
   endpoint.admit(device::requirements_of<Policy>());

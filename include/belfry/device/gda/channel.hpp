@@ -91,6 +91,7 @@ class Channel {
   }
 
   /// put(), and then the signal on the same queue: whoever sees the signal sees the whole payload.
+  /// \param timeout of the payload, and again of the signal
   template <class Group>
   BELFRY_FN Operation put_signal(Group group, Place remote, Place local, std::uint64_t bytes, Signal signal,
                                  port::Timeout timeout = kDefaultTimeout) {
@@ -102,7 +103,9 @@ class Channel {
         return early.ok() ? put_one(remote, local, bytes, Announce::now, timeout) : early;
       }
       const Operation payload = put_one(remote, local, bytes, Announce::later, timeout);
-      return payload.ok() ? signal_one(signal, timeout) : payload;
+      if (!payload.ok()) return payload;
+      const Operation last = signal_one(signal, timeout);
+      return last.ok() ? last : in_part(payload, last);
     });
   }
 
@@ -120,12 +123,14 @@ class Channel {
                           Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
       if (!has(view_, remote, bytes) || !has(view_, local, bytes) || !exists_) return refused();
-      return in_pieces(bytes, announce, timeout, [&](std::uint64_t at, std::uint32_t piece, Announce when) {
-        const Read read{remote_of(view_, pe_, remote + at), local_of(view_, local + at), piece};
-        Operation op = post<Policy>(queue_, indices_, read, when, timeout);
-        op.reads = true;
-        return op;
-      });
+      return in_pieces(
+          bytes, announce, timeout,
+          [&](std::uint64_t at, std::uint32_t piece, Announce when, port::Timeout left) {
+            const Read read{remote_of(view_, pe_, remote + at), local_of(view_, local + at), piece};
+            Operation op = post<Policy>(queue_, indices_, read, when, left);
+            op.reads = true;
+            return op;
+          });
     });
   }
 
@@ -187,18 +192,20 @@ class Channel {
   BELFRY_FN static Outcome flush_peer(const View& view, Group group, std::uint32_t pe,
                                       port::Timeout timeout) {
     Outcome first;
+    const port::CallTime time(timeout);
     for (std::uint32_t index = 0; index < view.queues_a_peer; ++index) {
       Channel channel(view, pe, index);
-      keep_first(first, channel.flush(group, timeout));
+      keep_first(first, channel.flush(group, time.left()));
     }
     return first;
   }
   template <class Group>
   BELFRY_FN static Outcome quiet(const View& view, Group group, port::Timeout timeout) {
     Outcome first;
+    const port::CallTime time(timeout);
     for (std::uint32_t pe = 0; pe < view.pe_count; ++pe)
       if (view.queues[pe * view.queues_a_peer].state != nullptr)
-        keep_first(first, flush_peer(view, group, pe, timeout));
+        keep_first(first, flush_peer(view, group, pe, time.left()));
     return first;
   }
 
@@ -257,14 +264,20 @@ class Channel {
 
   /// Posts pieces of at most the device's limit, announcing with the last.
   template <class Post>
-  BELFRY_FN Operation in_pieces(std::uint64_t bytes, Announce announce, port::Timeout,
+  BELFRY_FN Operation in_pieces(std::uint64_t bytes, Announce announce, port::Timeout timeout,
                                 const Post& post_piece) {
-    for (std::uint64_t at = 0;;) {
+    if (bytes <= view_.max_message)
+      return post_piece(0, static_cast<std::uint32_t>(bytes), announce, timeout);
+    const port::CallTime time(timeout);
+    Operation posted;
+    for (std::uint64_t at = 0;; at += view_.max_message) {
       const std::uint64_t left = bytes - at;
-      if (left <= view_.max_message) return post_piece(at, static_cast<std::uint32_t>(left), announce);
-      const Operation op = post_piece(at, static_cast<std::uint32_t>(view_.max_message), Announce::later);
-      if (!op.ok()) return op;
-      at += view_.max_message;
+      const bool last = left <= view_.max_message;
+      const std::uint32_t piece = static_cast<std::uint32_t>(last ? left : view_.max_message);
+      const Operation op = post_piece(at, piece, last ? announce : Announce::later, time.left());
+      if (!op.ok()) return at == 0 ? op : in_part(posted, op);
+      if (last) return op;
+      posted = op;
     }
   }
 
@@ -276,9 +289,11 @@ class Channel {
         return post<Policy>(queue_, indices_, inline_write(remote, local, static_cast<std::uint32_t>(bytes)),
                             announce, timeout);
     }
-    return in_pieces(bytes, announce, timeout, [&](std::uint64_t at, std::uint32_t piece, Announce when) {
-      return post<Policy>(queue_, indices_, pointer_write(remote + at, local + at, piece), when, timeout);
-    });
+    return in_pieces(bytes, announce, timeout,
+                     [&](std::uint64_t at, std::uint32_t piece, Announce when, port::Timeout left) {
+                       const PointerWrite write = pointer_write(remote + at, local + at, piece);
+                       return post<Policy>(queue_, indices_, write, when, left);
+                     });
   }
 
   BELFRY_FN Operation signal_one(const Signal& signal, port::Timeout timeout) {

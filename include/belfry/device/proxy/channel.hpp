@@ -94,7 +94,9 @@ class Channel {
         return early.ok() ? enqueue(put, timeout) : early;
       }
       const Operation payload = enqueue(put, timeout);
-      return payload.ok() ? enqueue(signal_request(signal), timeout) : payload;
+      if (!payload.ok()) return payload;
+      const Operation last = enqueue(signal_request(signal), timeout);
+      return last.ok() ? last : in_part(payload, last);
     });
   }
 
@@ -171,9 +173,10 @@ class Channel {
   template <class Group>
   BELFRY_FN static Outcome quiet(const View& view, Group group, port::Timeout timeout) {
     Outcome first;
+    const port::CallTime time(timeout);
     for (std::uint32_t ring = 0; ring < view.ring_count; ++ring) {
       Channel channel(view, view.pe, ring);
-      keep_first(first, channel.flush(group, timeout));
+      keep_first(first, channel.flush(group, time.left()));
     }
     return first;
   }
