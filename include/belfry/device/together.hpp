@@ -63,8 +63,8 @@ BELFRY_FN auto together(Warp warp, const Call& call) {
   decltype(call()) answer{};
   if (port::lane_index() == leader) answer = call();
   answer = detail::from_lane(warp.mask, answer, leader);
-  // And what the leader has waited for is there for all.
-  port::sync_warp(warp.mask);
+  // And what the leader has waited for is there for all (mutant: warp_after_call).
+  if (port::kept(port::Step::warp_after_call)) port::sync_warp(warp.mask);
   return answer;
 }
 

@@ -21,6 +21,8 @@ enum class Step : std::uint8_t {
   order_record_before_doorbell,  ///< doorbell record before the doorbell
   order_wqe_before_doorbell,     ///< WQE stores before the doorbell, where there is no record
   // Sharing a send queue (device/gda/publication.hpp).
+  acquire_published,         ///< a slot's last writer has stored before the next one does
+  warp_after_reservation,    ///< the same for the lanes that the slots were taken for
   wait_turn,                 ///< publish only when all before is published
   acquire_turn,              ///< whoever rings has seen the stores of those before
   release_turn,              ///< the stores of a turn come before its end
@@ -30,8 +32,13 @@ enum class Step : std::uint8_t {
   lock_release,              ///< what a holder did comes before the lock is free
   // Space and completion (device/gda/completion.hpp, device/signal.hpp).
   check_space,           ///< wait until the slots are retired
+  check_written,         ///< an entry that was never written is not a completion
   check_owner,           ///< an entry of another lap is not a completion
   acquire_completion,    ///< what a CQE stands for is read after it
+  acquire_error,         ///< an error CQE's syndrome is read after its owner
+  release_fault,         ///< what was complete before a fault comes before the fault
+  acquire_fault,         ///< and whoever sees the fault sees that
+  warp_after_call,       ///< what a warp's leader has waited for is there for its lanes
   acquire_signal,        ///< a signal's payload is read after it
   check_counter,         ///< a completion counts only as far as its counter says
   signal_after_payload,  ///< a signal is posted after all fragments, on the same queue

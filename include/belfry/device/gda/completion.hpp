@@ -32,13 +32,13 @@ static_assert(CqeTail::kOffset % 8 == 0 && offsetof(wire::Cqe, wqe_counter) == C
 
 namespace detail {
 
-/// Latches what an error CQE says. All before the WQE that failed first is complete: a NIC completes in
-/// order.
+/// Latches what an error CQE says, which the NIC wrote before the CQE's last 8 B (mutant: acquire_error). All
+/// before the WQE that failed first is complete: a NIC completes in order.
 template <class Indices>
 BELFRY_FN void note_error(Indices& indices, std::uint64_t consumer, CqeTail tail, const std::byte* cqe) {
   constexpr std::size_t kWord = offsetof(wire::ErrorCqe, vendor_syndrome) / 8 * 8;
   static_assert(kWord == offsetof(wire::ErrorCqe, syndrome) / 8 * 8);
-  if (port::kept(port::Step::acquire_completion)) port::fence<port::Scope::system>();
+  if (port::kept(port::Step::acquire_error)) port::fence<port::Scope::system>();
   const auto word = port::load<port::Scope::system>(reinterpret_cast<const std::uint64_t*>(cqe + kWord));
   const auto byte = [word](std::size_t at) { return static_cast<std::uint8_t>(word >> (8 * (at - kWord))); };
   const auto syndrome = static_cast<wire::Syndrome>(byte(offsetof(wire::ErrorCqe, syndrome)));
@@ -59,7 +59,10 @@ BELFRY_FN bool look_collapsed(const SendQueue& queue, Indices& indices) {
   const std::uint64_t consumer = indices.consumer();
   const CqeTail tail{port::poll<port::Scope::system>(
       reinterpret_cast<const std::uint64_t*>(queue.completions + CqeTail::kOffset))};
-  if (static_cast<wire::CqeOpcode>(tail.op_own() >> 4) == wire::CqeOpcode::invalid) return false;
+  // Before the first CQE the entry says nothing (mutant: check_written).
+  if (static_cast<wire::CqeOpcode>(tail.op_own() >> 4) == wire::CqeOpcode::invalid &&
+      port::kept(port::Step::check_written))
+    return false;
   if (tail.is_error()) {
     note_error(indices, consumer, tail, queue.completions);
     return true;

@@ -9,6 +9,7 @@
 #include "belfry/device/policy.hpp"
 #include "belfry/device/view.hpp"
 #include "belfry/port/memory.hpp"
+#include "belfry/port/step.hpp"
 
 namespace belfry::device::gda {
 
@@ -86,11 +87,16 @@ class SharedIndices {
   BELFRY_FN explicit SharedIndices(const SendQueue& queue) : state_(queue.state) {}
 
   BELFRY_FN std::uint64_t consumer() const { return port::load<scope>(&state_->consumer); }
+  /// Blocks before it are written; what their writers stored comes before what follows here.
+  BELFRY_FN std::uint64_t published() const {
+    if (!port::kept(port::Step::acquire_published)) return port::load<scope>(&state_->published);
+    return port::load_acquire<scope>(&state_->published);
+  }
   /// Slots before it are free, as OwnedIndices::retired(), if `reserved` is still the end of what is reserved
   /// (who reserves finds out).
-  BELFRY_FN std::uint64_t retired(std::uint64_t reserved) const {
+  BELFRY_FN std::uint64_t retired(std::uint64_t reserved, std::uint64_t published) const {
     // All that is reserved is published, and then its goal is there too.
-    if (port::load_acquire<scope>(&state_->published) != reserved) return consumer();
+    if (published != reserved) return consumer();
     const std::uint64_t goal = port::load<scope>(&state_->goal);
     const std::uint64_t now = consumer();
     return now >= goal ? reserved : now;
@@ -103,12 +109,17 @@ class SharedIndices {
   }
   BELFRY_FN std::uint64_t fault() const { return port::load<scope>(&state_->fault); }
   /// After a fault was seen: the consumer is what whoever latched it has made it, or more.
-  BELFRY_FN void acquire_fault() const { port::fence<scope>(); }
+  /// (mutants: acquire_fault, release_fault)
+  BELFRY_FN void acquire_fault() const {
+    if (port::kept(port::Step::acquire_fault)) port::fence<scope>();
+  }
   BELFRY_FN void latch(std::uint64_t word) {
     std::uint64_t seen = fault();
     while (fault_replaces(seen, word)) {
       const std::uint64_t before =
-          port::compare_exchange<scope, port::Order::release>(&state_->fault, seen, word);
+          port::kept(port::Step::release_fault)
+              ? port::compare_exchange<scope, port::Order::release>(&state_->fault, seen, word)
+              : port::compare_exchange<scope>(&state_->fault, seen, word);
       if (before == seen) return;
       seen = before;
     }

@@ -131,6 +131,9 @@ BELFRY_FN Operation post_each(Warp warp, const SendQueue& queue, Indices& indice
   Slots slots;
   if (leads) slots = detail::begin_post<Policy>(queue, indices, share.total, timeout);
   slots = detail::from_leader(warp.mask, slots, leader);
+  // What the leader has acquired of the slots' last writers binds the lanes only now.
+  if constexpr (Policy::sharing != Sharing::exclusive)
+    if (port::kept(port::Step::warp_after_reservation)) port::sync_warp(warp.mask);
   Operation op;
   op.status = slots.status;
   if (!op.ok()) return op;
@@ -138,7 +141,7 @@ BELFRY_FN Operation post_each(Warp warp, const SendQueue& queue, Indices& indice
   const std::uint64_t end = first + share.total;
   const bool now = announce == Announce::now || ends_batch(queue, first, end);
   build(queue, first + share.offset, wqe, now && share.offset == share.last_offset);
-  // The lanes' stores come before the doorbell of the one that rings for them.
+  // The lanes' stores come before the doorbell of the one that rings for them (mutant: warp_before_publication).
   if (port::kept(port::Step::warp_before_publication)) port::sync_warp(warp.mask);
   if (leads)
     op.status = detail::end_post<Policy>(queue, indices, first, end, first + share.last_offset, now, timeout);

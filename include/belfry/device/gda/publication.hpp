@@ -69,6 +69,9 @@ BELFRY_FN Slots reserve(const SendQueue& queue, OwnedIndices& indices, std::uint
 
 /// Slots of a shared queue. They are taken only once there is room for them: who gives up holds nothing, and
 /// so nobody waits for its turn.
+/// That a slot's last WQE is complete says nothing, by the memory model, of the stores of the thread that wrote
+/// it: ours could end up in front of them. So that thread must have published, too, and is acquired from here
+/// (mutant: acquire_published).
 template <class Policy, port::Scope scope>
 BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, std::uint32_t blocks,
                         port::Timeout timeout) {
@@ -76,14 +79,16 @@ BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, s
   port::Patience patience(timeout);
   std::uint64_t seen = port::load<scope>(&indices.state()->reserved);
   for (;;) {
-    if (!detail::has_room(queue, seen + blocks, indices.consumer()) &&
-        !detail::has_room(queue, seen + blocks, indices.retired(seen))) {
+    const std::uint64_t end = seen + blocks;
+    const std::uint64_t published = indices.published();
+    if (!detail::has_room(queue, end, published) ||
+        (!detail::has_room(queue, end, indices.consumer()) &&
+         !detail::has_room(queue, end, indices.retired(seen, published)))) {
       if (!detail::wait_for_room<Policy>(queue, indices, patience, slots)) return slots;
       seen = port::load<scope>(&indices.state()->reserved);
       continue;
     }
-    const std::uint64_t before =
-        port::compare_exchange<scope>(&indices.state()->reserved, seen, seen + blocks);
+    const std::uint64_t before = port::compare_exchange<scope>(&indices.state()->reserved, seen, end);
     if (before == seen) {
       slots.first = seen;
       return slots;
