@@ -1,6 +1,9 @@
 /// \file
 /// Completions, full queues, faults and deadlines, with the test as the NIC.
 
+#include <chrono>
+#include <thread>
+
 #include "device/fake_queue.hpp"
 
 namespace belfry::device::test {
@@ -259,12 +262,122 @@ TEST(GdaTurns, AnAbandonedTurnFailsTheQueue) {
   FakeQueue q = make_queue<SharedRing>();
   q.state.reserved = 1;  // somebody has slot 0 and never publishes it
   Channel<SharedRing> channel(q.view, 1);
-  EXPECT_EQ(channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, kShort).status, Status::timed_out);
+  const Operation given_up = channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, kShort);
+  EXPECT_EQ(given_up.status, Status::completion_error);
+  EXPECT_EQ(channel.wait(Thread{}, given_up, kShort).fault.kind, Fault::Kind::abandoned);
   EXPECT_EQ(channel.fault().kind, Fault::Kind::abandoned);
   EXPECT_EQ(channel.fault().index, 1u);
   const Operation next = channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, port::Timeout::seconds(100));
   EXPECT_EQ(next.status, Status::completion_error);
   EXPECT_EQ(channel.flush(Thread{}, port::Timeout::seconds(100)).ok(), true) << "nothing was published";
+}
+
+struct PatientTurns : SharedRing {
+  static constexpr port::Timeout turn_timeout = port::Timeout::seconds(100);
+};
+
+// Fault: a call with a short timeout, or none, that finds another producer at work and fails the queue for
+// all.
+TEST(GdaTurns, AShortTimeoutDoesNotGiveUpATurn) {
+  FakeQueue q = make_queue<PatientTurns>();
+  q.state.reserved = 1;  // somebody has slot 0 and is about to publish it
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    port::store_release<port::Scope::gpu>(&q.state.published, std::uint64_t{1});
+  });
+  Channel<PatientTurns> channel(q.view, 1);
+  EXPECT_TRUE(channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, port::Timeout{0}).ok());
+  EXPECT_EQ(channel.fault().kind, Fault::Kind::none);
+  other.join();
+}
+
+// Fault: a lane that only looks at the completion of its leader's operation writes its own, older producer
+// over the leader's.
+TYPED_TEST(GdaQueue, WhoOnlyLooksWritesNothingBack) {
+  FakeQueue q = make_queue<TypeParam>();
+  {
+    Channel<TypeParam> looks(q.view, 1);
+    {
+      Channel<TypeParam> owner(q.view, 1);
+      const Operation op = this->post(owner);
+      q.complete(0);
+      EXPECT_TRUE(looks.test(op).ok());
+      EXPECT_TRUE(owner.test(op).ok());
+      this->post(owner);
+    }
+  }
+  EXPECT_EQ(q.state.published, 2u);
+  EXPECT_EQ(q.state.reserved, 2u);
+}
+
+// Fault: the cause of a failure that is in the middle of a call is told as somebody else's.
+TYPED_TEST(GdaQueue, AnErrorInAnyWqeOfACallIsItsOwn) {
+  for (const std::uint64_t at : {0u, 1u, 2u, 3u}) {
+    FakeQueue q = make_queue<TypeParam>();
+    q.view.max_message = 64;
+    Channel<TypeParam> channel(q.view, 1);
+    const Signal signal{{0, 64}, 1, SignalOperation::set};
+    const Operation before = this->post(channel);
+    const Operation op = channel.put_signal(Thread{}, {0, 0}, {0, 0}, 2 * 64, signal, kShort);
+    ASSERT_EQ(op.index, 3u);
+    EXPECT_EQ(op.span, 2u);
+    q.fail(at, wire::Syndrome::remote_access, 0x88);
+    const Outcome outcome = channel.wait(Thread{}, op, kShort);
+    EXPECT_EQ(outcome.syndrome, at == 0 ? wire::Syndrome::flushed : wire::Syndrome::remote_access) << at;
+    EXPECT_EQ(channel.wait(Thread{}, before, kShort).ok(), at != 0) << at;
+  }
+}
+
+// Fault: WQEs of several blocks that wait behind some that nobody has announced, though the completion of the
+// WQE in front frees its first block only.
+TYPED_TEST(GdaQueue, ALargeWqeDoesNotWaitForWhatNobodyAnnounced) {
+  using Large = Inlined<TypeParam, 972>;
+  FakeQueue q = make_queue<Large>(5);
+  q.view.max_inline = 972;
+  Channel<Large> channel(q.view, 1);
+  const auto large = [&] { return channel.put(Thread{}, {0, 0}, {0, 0}, 960, Announce::now, kShort); };
+  ASSERT_TRUE(large().ok());
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(channel.put_value(Thread{}, {0, 0}, 1u, Announce::later, kShort).ok());
+  q.complete(0);
+  EXPECT_EQ(large().status, Status::queue_full) << "its room is not announced yet";
+  EXPECT_EQ(q.control(18).opcode(), wire::WqeOpcode::nop) << "but now it is";
+  q.complete(18);
+  EXPECT_TRUE(large().ok());
+}
+
+// Fault: a policy on a queue that was made for another one: the NIC never moves, and nobody says why.
+TYPED_TEST(GdaQueue, AQueueForAnotherPolicyIsRefused) {
+  FakeQueue q = make_queue<TypeParam>();
+  const Operation op{};
+  q.queues[1].doorbell_mode =
+      TypeParam::doorbell_mode == DoorbellMode::record ? DoorbellMode::no_record : DoorbellMode::record;
+  Channel<TypeParam> mode(q.view, 1);
+  EXPECT_EQ(this->post(mode).status, Status::bad_argument);
+  EXPECT_EQ(mode.wait(Thread{}, op, kShort).status, Status::bad_argument);
+  q.queues[1].doorbell_mode = TypeParam::doorbell_mode;
+  q.queues[1].completion_layout = TypeParam::completion_layout == CompletionLayout::ring
+                                      ? CompletionLayout::collapsed
+                                      : CompletionLayout::ring;
+  Channel<TypeParam> layout(q.view, 1);
+  EXPECT_EQ(this->post(layout).status, Status::bad_argument);
+}
+
+// Fault: the owner of a queue latches a fault whose index the host then widens by an index of long ago.
+TEST(GdaFaults, AFaultIsReadableWhileTheOwnerRuns) {
+  FakeQueue q = make_queue<Collapsed>();
+  Channel<Collapsed> channel(q.view, 1);
+  Operation op;
+  for (std::uint64_t i = 0; i < 70000; ++i) {
+    op = channel.put_value(Thread{}, {0, 0}, 1u, Announce::now, kShort);
+    ASSERT_TRUE(op.ok());
+    if (i == 69999) break;
+    q.complete(i);
+    ASSERT_TRUE(channel.wait(Thread{}, op, kShort).ok());
+  }
+  q.fail(op.index, wire::Syndrome::remote_access, 0x88);
+  ASSERT_FALSE(channel.wait(Thread{}, op, kShort).ok());
+  EXPECT_EQ(decode_fault(q.state.fault, q.state.consumer, 0).index, 69999u);
 }
 
 TEST(GdaTurns, TheDoorbellLockIsNotWaitedForWithoutEnd) {

@@ -127,6 +127,7 @@ struct TestPolicy : DefaultPolicy {
   static constexpr Publication publication = kPublication;
   static constexpr DoorbellMode doorbell_mode = kMode;
   static constexpr Ordering ordering = default_ordering(kMode);
+  static constexpr port::Timeout turn_timeout = port::Timeout::milliseconds(20);
 };
 using Ring =
     TestPolicy<CompletionLayout::ring, Sharing::exclusive, Publication::handoff, DoorbellMode::record>;

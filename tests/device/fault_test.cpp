@@ -50,7 +50,7 @@ struct Overtaken {
   void raise_consumer(std::uint64_t) {}
   std::uint64_t cq_consumer() const { return 0; }
   bool take_entry(std::uint64_t) { return false; }
-  void latch(std::uint64_t) {}
+  bool latch(std::uint64_t) { return false; }
 
   bool latched = false;
 };
@@ -79,7 +79,7 @@ TEST(WaitFor, AnAbandonedTurnStopsOnlyWhatComesAfter) {
   ASSERT_TRUE(early.ok());
   q.state.reserved += 1;  // somebody reserves, and is never seen again
   EXPECT_EQ(channel.put_value(Thread{}, Place{0, 0}, std::uint64_t{2}, Announce::now, kShort).status,
-            Status::timed_out);
+            Status::completion_error);
   EXPECT_EQ(channel.fault().kind, Fault::Kind::abandoned);
   EXPECT_EQ(channel.fault().index, early.index + 2)
       << "the turn that never came is the dead one's, given up here";
@@ -87,6 +87,35 @@ TEST(WaitFor, AnAbandonedTurnStopsOnlyWhatComesAfter) {
   q.complete(early.index);
   EXPECT_TRUE(channel.wait(Thread{}, early, kShort).ok());
   EXPECT_TRUE(channel.flush(Thread{}, kShort).ok()) << "all that was published is complete";
+}
+
+// Fault: a wait in front of a turn that was given up, on a queue that then fails: it finds the same error CQE
+// again and again, and never asks for the time.
+TEST(WaitFor, AnErrorAfterAnAbandonedTurnEndsTheWait) {
+  FakeQueue q = make_queue<SharedCollapsed>();
+  Channel<SharedCollapsed> channel(q.view, 1);
+  const Operation early = channel.put_value(Thread{}, Place{0, 0}, std::uint64_t{1});
+  q.state.reserved += 1;
+  ASSERT_EQ(channel.put_value(Thread{}, Place{0, 0}, std::uint64_t{2}, Announce::now, kShort).status,
+            Status::completion_error);
+  ASSERT_EQ(channel.fault().kind, Fault::Kind::abandoned);
+  q.fail(early.index, wire::Syndrome::remote_access, 0x88);
+  const Outcome outcome = channel.wait(Thread{}, early, kShort);
+  EXPECT_EQ(outcome.status, Status::completion_error);
+  EXPECT_EQ(outcome.syndrome, wire::Syndrome::remote_access);
+  EXPECT_EQ(channel.fault().kind, Fault::Kind::root) << "the NIC's error tells more than the turn";
+}
+
+TEST(FaultWord, TheCauseThatTellsMostStays) {
+  const auto word = [](Fault::Kind kind) { return fault_word(kind, 1, wire::Syndrome::none, 0); };
+  using Kind = Fault::Kind;
+  for (const Kind next : {Kind::root, Kind::unknown, Kind::abandoned, Kind::worker_lost}) {
+    EXPECT_TRUE(fault_replaces(0, word(next)));
+    EXPECT_FALSE(fault_replaces(word(Kind::root), word(next)));
+    EXPECT_FALSE(fault_replaces(word(Kind::worker_lost), word(next)));
+    EXPECT_EQ(fault_replaces(word(Kind::unknown), word(next)), next == Kind::root);
+    EXPECT_EQ(fault_replaces(word(Kind::abandoned), word(next)), next == Kind::root || next == Kind::unknown);
+  }
 }
 
 }  // namespace

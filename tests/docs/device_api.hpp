@@ -91,7 +91,8 @@ BELFRY_FN inline bool is_my_fault(const Operation& op, const Outcome& outcome) {
   if (outcome.status != Status::completion_error) return false;  // done, or late: no verdict yet
   switch (outcome.fault.kind) {
     case device::Fault::Kind::root:
-      return outcome.fault.index == op.index;  // syndrome and vendor say why; else op was only flushed
+      // A call may have taken several WQEs. If none of them is the root, op was only flushed.
+      return outcome.fault.index <= op.index && op.index - outcome.fault.index <= op.span;
     case device::Fault::Kind::unknown:         // a collapsed CQ has lost the cause
     case device::Fault::Kind::abandoned:       // a thread gave up its turn at fault.index
     case device::Fault::Kind::worker_lost:     // mini-proxy's CPU worker died or stands still

@@ -135,10 +135,11 @@ TEST(QueueMap, GivesEveryThreadItsQueue) {
   for (std::uint32_t block = 0; block < 3; ++block)
     for (std::uint32_t thread = 0; thread < 32; ++thread) ++used[kThreads.index(block, thread)];
   EXPECT_EQ(used, std::vector<int>(96, 1));
-  EXPECT_EQ(kThreads.index(3, 33), kThreads.index(0, 1)) << "a larger grid stays within the queues";
+  static_assert(kThreads.index(3, 0) == QueueMap::kNone && kThreads.index(0, 32) == QueueMap::kNone,
+                "a larger grid would have two owners of one queue");
 
   constexpr QueueMap kBlocks = QueueMap::per_block(4);
-  static_assert(kBlocks.queues() == 4 && kBlocks.index(3, 17) == 3 && kBlocks.index(4, 0) == 0);
+  static_assert(kBlocks.queues() == 4 && kBlocks.index(3, 17) == 3 && kBlocks.index(4, 0) == QueueMap::kNone);
   constexpr QueueMap kPeer = QueueMap::per_peer(2);
   static_assert(kPeer.queues() == 2 && kPeer.index(5, 9) == 1);
   static_assert(QueueMap::per_peer(0).queues() == 1, "an index modulo 0 has no answer");

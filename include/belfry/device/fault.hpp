@@ -36,11 +36,14 @@ BELFRY_FN constexpr Fault decode_fault(std::uint64_t word, std::uint64_t consume
   return f;
 }
 
-/// Whether `next` tells more than what is latched: a cause that was unknown becomes known, and never the
-/// reverse.
+/// Whether `next` tells more than what is latched: an error of the NIC more than a turn that was given up,
+/// for nothing on the queue completes after it; and a cause that is known more than one that is not.
 BELFRY_FN constexpr bool fault_replaces(std::uint64_t latched, std::uint64_t next) {
   if (latched == 0) return next != 0;
-  return fault_kind(latched) == Fault::Kind::unknown && fault_kind(next) == Fault::Kind::root;
+  const Fault::Kind before = fault_kind(latched);
+  const Fault::Kind after = fault_kind(next);
+  if (before == Fault::Kind::abandoned) return after == Fault::Kind::root || after == Fault::Kind::unknown;
+  return before == Fault::Kind::unknown && after == Fault::Kind::root;
 }
 
 }  // namespace belfry::device

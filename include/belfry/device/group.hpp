@@ -18,7 +18,8 @@ struct Warp {
 };
 
 /// All threads of the block, together and with the same arguments. Every thread gets whether it succeeded;
-/// thread 0 has the operation and its details.
+/// thread 0 has the operation and its details, and waits for it in the Block form; alone, the others get
+/// bad_argument.
 struct Block {};
 
 }  // namespace belfry::device

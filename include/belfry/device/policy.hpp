@@ -12,6 +12,7 @@
 #include "belfry/device/ordering.hpp"
 #include "belfry/device/requirements.hpp"
 #include "belfry/port/scope.hpp"
+#include "belfry/port/time.hpp"
 
 namespace belfry::device {
 
@@ -48,6 +49,9 @@ struct DefaultPolicy {
   static constexpr bool assume_doorbell_only = false;
   /// An ordering that nothing makes safe compiles only for those who say that they measure a control.
   static constexpr bool unsafe_control = false;
+  /// How long a producer waits at least for its turn to publish, whatever its call's own timeout: giving a
+  /// turn up fails the queue for everybody, and so is for a producer that has died, not for one that is slow.
+  static constexpr port::Timeout turn_timeout = port::Timeout::seconds(10);
   /// Windows, offsets, lengths and peers are checked before anything is posted.
   static constexpr bool check_arguments = true;
 };

@@ -34,11 +34,15 @@ class QueueMap {
   /// too large for queues per thread is refused and not truncated.
   BELFRY_FN constexpr std::uint64_t queues() const { return std::uint64_t{count_} * threads_; }
 
-  /// The queue of a thread. A grid larger than the map begins again at its first block or thread; then queues
-  /// are shared.
+  /// The queue of a thread. Of a grid larger than the map, a block or thread that the map has no queue for
+  /// gets kNone, on which every call says bad_argument: two owners of one queue would overwrite each other.
   BELFRY_FN constexpr std::uint32_t index(std::uint32_t block, std::uint32_t thread) const {
-    return (block % count_) * threads_ + thread % threads_;
+    if (scope_ == QueueScope::peer) return block % count_;
+    if (block >= count_ || (scope_ == QueueScope::thread && thread >= threads_)) return kNone;
+    return scope_ == QueueScope::thread ? block * threads_ + thread : block;
   }
+
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
  private:
   BELFRY_FN constexpr QueueMap(QueueScope scope, std::uint32_t count, std::uint32_t threads)

@@ -11,7 +11,7 @@ namespace belfry::device {
 
 struct Requirements {
   DoorbellMode doorbell_mode = DoorbellMode::record;
-  CompletionLayout completion_layout = CompletionLayout::ring;
+  CompletionLayout completion_layout = CompletionLayout::collapsed;
   /// Assumption A1: queue, record and payload lie in the memory of the processor that writes them, whose
   /// cache serves the NIC's reads, so that a fence of that processor's scope is enough.
   bool own_memory = false;

@@ -71,14 +71,26 @@ BELFRY_FN inline void keep_first(Outcome& first, const Outcome& next) {
   if (first.ok() && !next.ok()) first = next;
 }
 
+/// Index of an operation that another thread has (the Block forms).
+inline constexpr std::uint64_t kElsewhere = ~std::uint64_t{0};
+
 /// An operation that was posted, or why it was not. Whoever has it may wait for it.
 struct Operation {
   Status status = Status::done;
   bool reads = false;       ///< its completion stands for data that the NIC wrote here
+  std::uint32_t span = 0;   ///< from the first block of its first WQE to that of its last one, in blocks; on
+                            ///< a shared queue others' WQEs can lie between
   std::uint64_t index = 0;  ///< first block of its last WQE (of those posted, if partly_posted), 64-bit
 
   BELFRY_FN constexpr bool ok() const { return status == Status::done; }
 };
+
+/// One operation of two that were posted one after the other.
+BELFRY_FN constexpr Operation joined(const Operation& first, Operation last) {
+  last.span = static_cast<std::uint32_t>(last.index - first.index) + first.span;
+  last.reads = last.reads || first.reads;
+  return last;
+}
 
 /// What a call answers that has posted `before` and now failed to post what follows it.
 BELFRY_FN constexpr Operation in_part(Operation before, const Operation& next) {

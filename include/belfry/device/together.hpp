@@ -11,9 +11,14 @@ namespace belfry::device {
 namespace detail {
 
 BELFRY_FN inline Operation from_lane(std::uint32_t mask, Operation op, std::uint32_t leader) {
-  op.status = port::shuffle(mask, op.status, leader);
-  op.reads = port::shuffle(mask, op.reads, leader);
+  // All but the index in one shuffle.
+  const std::uint64_t mine =
+      op.span | std::uint64_t{op.reads} << 32 | static_cast<std::uint64_t>(op.status) << 40;
+  const std::uint64_t word = port::shuffle(mask, mine, leader);
   op.index = port::shuffle(mask, op.index, leader);
+  op.span = static_cast<std::uint32_t>(word);
+  op.reads = ((word >> 32) & 1u) != 0;
+  op.status = static_cast<Status>(word >> 40);
   return op;
 }
 
@@ -32,6 +37,11 @@ BELFRY_FN inline Outcome from_lane(std::uint32_t mask, Outcome o, std::uint32_t 
 BELFRY_FN inline Status from_lane(std::uint32_t mask, Status status, std::uint32_t leader) {
   return port::shuffle(mask, status, leader);
 }
+
+/// The answer of a thread that did not make the call itself.
+BELFRY_FN inline void leave_to_thread_0(Operation& op) { op.index = kElsewhere; }
+BELFRY_FN inline void leave_to_thread_0(Outcome&) {}
+BELFRY_FN inline void leave_to_thread_0(Status&) {}
 
 BELFRY_FN inline Status& status_in(Operation& op) { return op.status; }
 BELFRY_FN inline Status& status_in(Outcome& o) { return o.status; }
@@ -73,7 +83,11 @@ template <class Call>
 BELFRY_FN auto together(Block, const Call& call) {
   if (port::kept(port::Step::block_before_publication)) port::sync_block();
   decltype(call()) answer{};
-  if (port::thread_index() == 0) answer = call();
+  if (port::thread_index() == 0) {
+    answer = call();
+  } else {
+    detail::leave_to_thread_0(answer);
+  }
   detail::status_in(answer) = detail::from_thread_0(detail::status_in(answer));
   return answer;
 }

@@ -59,7 +59,7 @@ struct SendQueue {
   std::uint8_t log_blocks = 0;  ///< at most 15
   std::uint8_t log_completions = 0;
   DoorbellMode doorbell_mode = DoorbellMode::record;
-  CompletionLayout completion_layout = CompletionLayout::ring;
+  CompletionLayout completion_layout = CompletionLayout::collapsed;
   MemoryKind blocks_kind = MemoryKind::own;
   MemoryKind record_kind = MemoryKind::own;
   MemoryKind completions_kind = MemoryKind::own;

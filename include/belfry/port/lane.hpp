@@ -70,10 +70,10 @@ BELFRY_FN inline std::uint32_t lane_index() {
 #endif
 }
 
-/// Index of the thread in its block, of which only one dimension is used.
+/// Index of the thread in its block; x first, then y and z, which is also how a GPU makes warps of them.
 BELFRY_FN inline std::uint32_t thread_index() {
 #if defined(__CUDA_ARCH__)
-  return threadIdx.x;
+  return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 #else
   const CpuLane* lane = current_lane();
   return lane ? lane->thread : 0;
@@ -82,7 +82,7 @@ BELFRY_FN inline std::uint32_t thread_index() {
 
 BELFRY_FN inline std::uint32_t threads_a_block() {
 #if defined(__CUDA_ARCH__)
-  return blockDim.x;
+  return blockDim.x * blockDim.y * blockDim.z;
 #else
   const CpuLane* lane = current_lane();
   return lane ? lane->threads_a_block : 1;
@@ -91,7 +91,7 @@ BELFRY_FN inline std::uint32_t threads_a_block() {
 
 BELFRY_FN inline std::uint32_t block_index() {
 #if defined(__CUDA_ARCH__)
-  return blockIdx.x;
+  return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
 #else
   const CpuLane* lane = current_lane();
   return lane ? lane->block : 0;
@@ -100,7 +100,7 @@ BELFRY_FN inline std::uint32_t block_index() {
 
 BELFRY_FN inline std::uint32_t block_count() {
 #if defined(__CUDA_ARCH__)
-  return gridDim.x;
+  return gridDim.x * gridDim.y * gridDim.z;
 #else
   const CpuLane* lane = current_lane();
   return lane ? lane->blocks : 1;

@@ -35,6 +35,7 @@ enum class Step : std::uint8_t {
   check_written,         ///< an entry that was never written is not a completion
   check_owner,           ///< an entry of another lap is not a completion
   acquire_completion,    ///< what a CQE stands for is read after it
+  acquire_flush,         ///< what reads brought is there after a flush
   acquire_error,         ///< an error CQE's syndrome is read after its owner
   release_fault,         ///< what was complete before a fault comes before the fault
   acquire_fault,         ///< and whoever sees the fault sees that

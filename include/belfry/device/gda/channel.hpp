@@ -32,14 +32,17 @@ class Channel {
   /// Queues to each peer.
   BELFRY_FN static std::uint32_t count(const View& view) { return view.queues_a_peer; }
 
-  /// \param index below view.queues_a_peer. Where there is no such queue every call says bad_argument.
+  /// \param index below view.queues_a_peer. Where there is no such queue, or it was set up for another policy
+  /// (doorbell mode, completion layout), every call says bad_argument.
   BELFRY_FN Channel(const EndpointView& view, std::uint32_t pe, std::uint32_t index = 0)
       : view_(view),
         queue_(view.queues[exists(view, pe, index) ? pe * view.queues_a_peer + index : 0]),
         indices_(queue_),
         number_(pe * view.queues_a_peer + index),
         pe_(pe),
-        exists_(exists(view, pe, index) && queue_.state != nullptr) {}
+        exists_(exists(view, pe, index) && queue_.state != nullptr &&
+                queue_.doorbell_mode == Policy::doorbell_mode &&
+                queue_.completion_layout == Policy::completion_layout) {}
   BELFRY_FN ~Channel() { indices_.write_back(); }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -47,7 +50,7 @@ class Channel {
   // Writing ------------------------------------------------------------------------------------------
 
   /// Copies `bytes` from this PE's window to the peer's. Any length: longer than the device's limit becomes
-  /// several WQEs, and the operation is the last of them.
+  /// several WQEs, and the operation is all of them.
   template <class Group>
   BELFRY_FN Operation put(Group group, Place remote, Place local, std::uint64_t bytes,
                           Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
@@ -55,7 +58,7 @@ class Channel {
   }
 
   /// The same for each lane of a warp with its own arguments, one doorbell for all: at most view.max_message
-  /// bytes a lane.
+  /// bytes a lane. bad_argument also where the lanes' WQEs together need more blocks than the queue has.
   BELFRY_FN Operation put_each(Warp warp, Place remote, Place local, std::uint32_t bytes,
                                Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     const bool good =
@@ -105,7 +108,7 @@ class Channel {
       const Operation payload = put_one(remote, local, bytes, Announce::later, timeout);
       if (!payload.ok()) return payload;
       const Operation last = signal_one(signal, timeout);
-      return last.ok() ? last : in_part(payload, last);
+      return last.ok() ? joined(payload, last) : in_part(payload, last);
     });
   }
 
@@ -169,22 +172,26 @@ class Channel {
   template <class Group>
   BELFRY_FN Outcome wait(Group group, Operation op, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!op.ok() || !exists_) return unposted(op);
-      return wait_for<Policy>(queue_, indices_, op.index, op.reads, timeout);
+      if (!op.ok() || !exists_ || op.index == kElsewhere) return unposted(op);
+      return wait_for<Policy>(queue_, indices_, op.index, op.reads, timeout, op.span);
     });
   }
 
   /// Looks once. \return done, completion_error, or timed_out where it is still under way
   BELFRY_FN Outcome test(Operation op) {
-    if (!op.ok() || !exists_) return unposted(op);
-    return wait_for<Policy>(queue_, indices_, op.index, op.reads, port::Timeout{0});
+    if (!op.ok() || !exists_ || op.index == kElsewhere) return unposted(op);
+    return wait_for<Policy>(queue_, indices_, op.index, op.reads, port::Timeout{0}, op.span);
   }
 
   /// Announces and waits for all that was published on the queue, by whomever. Where nothing that completes
-  /// visibly covers it, a NOP does.
+  /// visibly covers it, a NOP does. What gets and atomics among it brought is there then.
   template <class Group>
   BELFRY_FN Outcome flush(Group group, port::Timeout timeout = kDefaultTimeout) {
-    return together(group, [&] { return flush_one(timeout); });
+    return together(group, [&] {
+      const Outcome outcome = flush_one(timeout);
+      if (outcome.ok() && port::kept(port::Step::acquire_flush)) port::fence<port::Scope::system>();
+      return outcome;
+    });
   }
 
   /// Flushes every queue to one peer; what device::Endpoint offers.
@@ -276,8 +283,8 @@ class Channel {
       const std::uint32_t piece = static_cast<std::uint32_t>(last ? left : view_.max_message);
       const Operation op = post_piece(at, piece, last ? announce : Announce::later, time.left());
       if (!op.ok()) return at == 0 ? op : in_part(posted, op);
-      if (last) return op;
-      posted = op;
+      posted = at == 0 ? op : joined(posted, op);
+      if (last) return posted;
     }
   }
 

@@ -33,9 +33,10 @@ static_assert(CqeTail::kOffset % 8 == 0 && offsetof(wire::Cqe, wqe_counter) == C
 namespace detail {
 
 /// Latches what an error CQE says, which the NIC wrote before the CQE's last 8 B (mutant: acquire_error). All
-/// before the WQE that failed first is complete: a NIC completes in order.
+/// before the WQE that failed first is complete: a NIC completes in order. \return whether it told something
+/// new
 template <class Indices>
-BELFRY_FN void note_error(Indices& indices, std::uint64_t consumer, CqeTail tail, const std::byte* cqe) {
+BELFRY_FN bool note_error(Indices& indices, std::uint64_t consumer, CqeTail tail, const std::byte* cqe) {
   constexpr std::size_t kWord = offsetof(wire::ErrorCqe, vendor_syndrome) / 8 * 8;
   static_assert(kWord == offsetof(wire::ErrorCqe, syndrome) / 8 * 8);
   if (port::kept(port::Step::acquire_error)) port::fence<port::Scope::system>();
@@ -44,13 +45,12 @@ BELFRY_FN void note_error(Indices& indices, std::uint64_t consumer, CqeTail tail
   const auto syndrome = static_cast<wire::Syndrome>(byte(offsetof(wire::ErrorCqe, syndrome)));
   if (syndrome == wire::Syndrome::flushed) {
     // Somebody's error came before, and nobody saw it.
-    indices.latch(fault_word(Fault::Kind::unknown, consumer, syndrome, 0));
-    return;
+    return indices.latch(fault_word(Fault::Kind::unknown, consumer, syndrome, 0));
   }
   const std::uint64_t failed =
       consumer + wire::index_distance(static_cast<std::uint16_t>(consumer), tail.counter());
   if (failed > consumer) indices.raise_consumer(failed);
-  indices.latch(
+  return indices.latch(
       fault_word(Fault::Kind::root, failed, syndrome, byte(offsetof(wire::ErrorCqe, vendor_syndrome))));
 }
 
@@ -63,10 +63,7 @@ BELFRY_FN bool look_collapsed(const SendQueue& queue, Indices& indices) {
   if (static_cast<wire::CqeOpcode>(tail.op_own() >> 4) == wire::CqeOpcode::invalid &&
       port::kept(port::Step::check_written))
     return false;
-  if (tail.is_error()) {
-    note_error(indices, consumer, tail, queue.completions);
-    return true;
-  }
+  if (tail.is_error()) return note_error(indices, consumer, tail, queue.completions);
   // A counter behind the consumer is that of a CQE which was taken already.
   const std::uint64_t next =
       port::kept(port::Step::check_counter) ? wire::advance_consumer(consumer, tail.counter()) : consumer + 1;
@@ -77,8 +74,6 @@ BELFRY_FN bool look_collapsed(const SendQueue& queue, Indices& indices) {
 
 template <class Indices>
 BELFRY_FN bool look_ring(const SendQueue& queue, Indices& indices) {
-  // The consumer first: a counter is widened by an index that is not newer than it.
-  const std::uint64_t consumer = indices.consumer();
   const std::uint64_t entry = indices.cq_consumer();
   const std::uint64_t mask = (std::uint64_t{1} << queue.log_completions) - 1;
   const std::byte* cqe = queue.completions + (entry & mask) * wire::kCqeBytes;
@@ -88,6 +83,9 @@ BELFRY_FN bool look_ring(const SendQueue& queue, Indices& indices) {
                          ? wire::cqe_ready(tail.op_own(), entry, queue.log_completions)
                          : static_cast<wire::CqeOpcode>(tail.op_own() >> 4) != wire::CqeOpcode::invalid;
   if (!ready) return false;
+  // After the entry, whose WQE is then less than a queue ahead of it, and before the entry is taken, for a
+  // counter is widened by an index that is not newer than it.
+  const std::uint64_t consumer = indices.consumer();
   if (tail.is_error()) {
     // Latched before it is taken, or another poller could take the flush behind it for the cause. An entry
     // that somebody took in between may be another lap's.
@@ -106,7 +104,7 @@ BELFRY_FN bool look_ring(const SendQueue& queue, Indices& indices) {
 /// Looks at the completion queue once, and takes what is there into the indices.
 /// The other end: the NIC has read a WQE, moved its payload and written the CQE, whose last 8 B come last.
 /// Nothing is read on the strength of a CQE here but its own bytes: who waits for data fences after
-/// (wait_for). \return whether something was there
+/// (wait_for). \return whether there was something new
 template <class Policy, class Indices>
 BELFRY_FN bool look(const SendQueue& queue, Indices& indices) {
   if constexpr (Policy::completion_layout == CompletionLayout::collapsed) {
@@ -116,13 +114,15 @@ BELFRY_FN bool look(const SendQueue& queue, Indices& indices) {
   }
 }
 
-/// What a fault means for the operation at `index`.
+/// What a fault means for the operation whose last WQE is at `index`, and its first `span` blocks before.
 template <class Indices>
-BELFRY_FN Outcome failed_outcome(const SendQueue& queue, const Indices& indices, std::uint64_t index) {
+BELFRY_FN Outcome failed_outcome(const SendQueue& queue, const Indices& indices, std::uint64_t index,
+                                 std::uint32_t span = 0) {
   Outcome o;
   o.status = Status::completion_error;
   o.fault = decode_fault(indices.fault(), indices.consumer(), queue.qpn);
-  const bool is_root = o.fault.kind == Fault::Kind::root && o.fault.index == index;
+  const bool is_root =
+      o.fault.kind == Fault::Kind::root && o.fault.index <= index && index - o.fault.index <= span;
   o.syndrome = is_root ? o.fault.syndrome : wire::Syndrome::flushed;
   return o;
 }
@@ -142,16 +142,17 @@ BELFRY_FN bool is_lost(Indices& indices, std::uint64_t index) {
 
 /// Waits until the WQE whose first block is `index` is complete.
 /// \param reads its completion stands for data that the NIC wrote here: what follows sees it
+/// \param span Operation::span
 template <class Policy, class Indices>
 BELFRY_FN Outcome wait_for(const SendQueue& queue, Indices& indices, std::uint64_t index, bool reads,
-                           port::Timeout timeout) {
+                           port::Timeout timeout, std::uint32_t span = 0) {
   port::Patience patience(timeout);
   for (;;) {
     if (indices.consumer() > index) {
       if (reads && port::kept(port::Step::acquire_completion)) port::fence<port::Scope::system>();
       return {};
     }
-    if (is_lost(indices, index)) return failed_outcome(queue, indices, index);
+    if (is_lost(indices, index)) return failed_outcome(queue, indices, index, span);
     if (look<Policy>(queue, indices)) continue;
     if (patience.is_over()) {
       Outcome o;

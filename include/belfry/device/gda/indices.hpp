@@ -27,26 +27,26 @@ class OwnedIndices {
     fault_ = state_->fault;
   }
 
+  // What was seen of completions is written back only with what was posted: a lane that only looks at a queue
+  // must not write its older producer over the owner's. The queue's next user finds the same CQEs again.
   BELFRY_FN std::uint64_t consumer() const { return consumer_; }
-  BELFRY_FN void raise_consumer(std::uint64_t to) {
-    consumer_ = to;
-    changed_ = true;
-  }
+  BELFRY_FN void raise_consumer(std::uint64_t to) { consumer_ = to; }
   BELFRY_FN std::uint64_t cq_consumer() const { return cq_consumer_; }
   /// \return whether the caller is the one who took the entry
   BELFRY_FN bool take_entry(std::uint64_t entry) {
     cq_consumer_ = entry + 1;
-    changed_ = true;
     return true;
   }
   BELFRY_FN std::uint64_t fault() const { return fault_; }
   BELFRY_FN void acquire_fault() const {}
-  /// In memory at once: others may read why this queue failed.
-  BELFRY_FN void latch(std::uint64_t word) {
-    if (!fault_replaces(fault_, word)) return;
+  /// In memory at once, for others may read why this queue failed; behind the consumer, which they need to
+  /// widen its index. \return whether it told something new
+  BELFRY_FN bool latch(std::uint64_t word) {
+    if (!fault_replaces(fault_, word)) return false;
     fault_ = word;
-    port::store<port::Scope::system>(&state_->fault, word);
-    changed_ = true;
+    port::store<port::Scope::system>(&state_->consumer, consumer_);
+    port::store_release<port::Scope::system>(&state_->fault, word);
+    return true;
   }
 
   BELFRY_FN std::uint64_t producer() const { return producer_; }
@@ -113,16 +113,17 @@ class SharedIndices {
   BELFRY_FN void acquire_fault() const {
     if (port::kept(port::Step::acquire_fault)) port::fence<scope>();
   }
-  BELFRY_FN void latch(std::uint64_t word) {
+  BELFRY_FN bool latch(std::uint64_t word) {
     std::uint64_t seen = fault();
     while (fault_replaces(seen, word)) {
       const std::uint64_t before =
           port::kept(port::Step::release_fault)
               ? port::compare_exchange<scope, port::Order::release>(&state_->fault, seen, word)
               : port::compare_exchange<scope>(&state_->fault, seen, word);
-      if (before == seen) return;
+      if (before == seen) return true;
       seen = before;
     }
+    return false;
   }
   /// Whether WQEs are published that nobody has announced.
   BELFRY_FN bool owes_doorbell() const {

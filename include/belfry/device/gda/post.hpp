@@ -15,6 +15,13 @@ template <class Policy>
 inline constexpr bool kLocks =
     Policy::sharing != Sharing::exclusive&& Policy::publication == Publication::lock;
 
+/// Blocks of the largest WQE that a policy builds: inline payload, or no more than an atomic.
+template <class Policy>
+inline constexpr std::uint32_t kLargestWqe = Policy::payload == Payload::inlined
+                                                 ? wire::wqe_blocks(2 +
+                                                                    wire::inline_segments(Policy::max_inline))
+                                                 : 1;
+
 /// Lock and slots. \return without the lock where there are no slots
 template <class Policy, class Indices>
 BELFRY_FN Slots claim(const SendQueue& queue, Indices& indices, std::uint32_t blocks, port::Timeout timeout) {
@@ -56,9 +63,10 @@ BELFRY_FN Slots begin_post(const SendQueue& queue, Indices& indices, std::uint32
     slots.status = Status::bad_argument;  // no wait would ever make room
     return slots;
   }
-  // Up to a quarter of the ring may wait for an announcement (ends_batch). Who needs more than the rest would
-  // wait for ever behind it.
-  if (blocks > size - size / 4 && indices.owes_doorbell()) {
+  // Up to a quarter of the ring may wait for an announcement (ends_batch), and of the WQE in front of it,
+  // whose completion frees no more than its first block, the others. Who needs more than the rest would wait
+  // for ever behind them.
+  if (blocks + kLargestWqe<Policy> - 1 > size - size / 4 && indices.owes_doorbell()) {
     slots.status = announce_owed<Policy>(queue, indices, timeout);
     if (slots.status != Status::done) return slots;
   }
@@ -141,7 +149,8 @@ BELFRY_FN Operation post_each(Warp warp, const SendQueue& queue, Indices& indice
   const std::uint64_t end = first + share.total;
   const bool now = announce == Announce::now || ends_batch(queue, first, end);
   build(queue, first + share.offset, wqe, now && share.offset == share.last_offset);
-  // The lanes' stores come before the doorbell of the one that rings for them (mutant: warp_before_publication).
+  // The lanes' stores come before the doorbell of the one that rings for them (mutant:
+  // warp_before_publication).
   if (port::kept(port::Step::warp_before_publication)) port::sync_warp(warp.mask);
   if (leads)
     op.status = detail::end_post<Policy>(queue, indices, first, end, first + share.last_offset, now, timeout);

@@ -32,20 +32,27 @@ struct Slots {
 
 namespace detail {
 
-/// One turn of waiting for room: looks at the completion queue. \return whether to go on waiting
-template <class Policy, class Indices>
-BELFRY_FN bool wait_for_room(const SendQueue& queue, Indices& indices, port::Patience& patience,
-                             Slots& result) {
-  if (indices.fault() != 0) {
-    result.status = Status::completion_error;
-    return false;
+/// A wait for room. The time is asked every turn, also when completions keep coming: others may take what
+/// they free. After its end the wait looks once more.
+class RoomWait {
+ public:
+  BELFRY_FN explicit RoomWait(port::Timeout timeout) : patience_(timeout) {}
+
+  /// One turn: looks at the completion queue. \return whether to go on waiting
+  template <class Policy, class Indices>
+  BELFRY_FN bool turn(const SendQueue& queue, Indices& indices, Slots& result) {
+    if (indices.fault() != 0) result.status = Status::completion_error;
+    if (over_) result.status = Status::queue_full;
+    if (result.status != Status::done) return false;
+    look<Policy>(queue, indices);
+    over_ = patience_.is_over();
+    return true;
   }
-  if (!look<Policy>(queue, indices) && patience.is_over()) {
-    result.status = Status::queue_full;
-    return false;
-  }
-  return true;
-}
+
+ private:
+  port::Patience patience_;
+  bool over_ = false;
+};
 
 BELFRY_FN inline bool has_room(const SendQueue& queue, std::uint64_t end, std::uint64_t consumer) {
   return !port::kept(port::Step::check_space) || end - consumer <= (std::uint64_t{1} << queue.log_blocks);
@@ -61,22 +68,22 @@ BELFRY_FN Slots reserve(const SendQueue& queue, OwnedIndices& indices, std::uint
   Slots slots;
   slots.first = indices.producer();
   if (detail::has_room(queue, slots.first + blocks, indices.consumer())) return slots;
-  port::Patience patience(timeout);
+  detail::RoomWait wait(timeout);
   while (!detail::has_room(queue, slots.first + blocks, indices.retired()))
-    if (!detail::wait_for_room<Policy>(queue, indices, patience, slots)) break;
+    if (!wait.turn<Policy>(queue, indices, slots)) break;
   return slots;
 }
 
 /// Slots of a shared queue. They are taken only once there is room for them: who gives up holds nothing, and
 /// so nobody waits for its turn.
-/// That a slot's last WQE is complete says nothing, by the memory model, of the stores of the thread that wrote
-/// it: ours could end up in front of them. So that thread must have published, too, and is acquired from here
-/// (mutant: acquire_published).
+/// That a slot's last WQE is complete says nothing, by the memory model, of the stores of the thread that
+/// wrote it: ours could end up in front of them. So that thread must have published, too, and is acquired
+/// from here (mutant: acquire_published).
 template <class Policy, port::Scope scope>
 BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, std::uint32_t blocks,
                         port::Timeout timeout) {
   Slots slots;
-  port::Patience patience(timeout);
+  detail::RoomWait wait(timeout);
   std::uint64_t seen = port::load<scope>(&indices.state()->reserved);
   for (;;) {
     const std::uint64_t end = seen + blocks;
@@ -84,7 +91,7 @@ BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, s
     if (!detail::has_room(queue, end, published) ||
         (!detail::has_room(queue, end, indices.consumer()) &&
          !detail::has_room(queue, end, indices.retired(seen, published)))) {
-      if (!detail::wait_for_room<Policy>(queue, indices, patience, slots)) return slots;
+      if (!wait.turn<Policy>(queue, indices, slots)) return slots;
       seen = port::load<scope>(&indices.state()->reserved);
       continue;
     }
@@ -109,20 +116,18 @@ BELFRY_FN Status publish(const SendQueue& queue, OwnedIndices& indices, std::uin
 
 namespace detail {
 
-/// Gives up a turn that never came. Nothing after it can be published, so the queue says so to all.
-template <port::Scope scope>
-BELFRY_FN Status abandon(SharedIndices<scope>& indices, std::uint64_t first) {
-  indices.latch(fault_word(Fault::Kind::abandoned, first, wire::Syndrome::none, 0));
-  return Status::timed_out;
-}
-
-template <port::Scope scope>
+/// Waits for the turn of `first`. On a queue that has failed nobody needs one. A turn that never comes is
+/// given up at last: nothing after it can be published, and the queue says so to all.
+template <class Policy, port::Scope scope>
 BELFRY_FN Status take_turn(SharedIndices<scope>& indices, std::uint64_t first, port::Timeout timeout) {
   if (!port::kept(port::Step::wait_turn)) return Status::done;
-  port::Patience patience(timeout);
+  constexpr port::Timeout kLeast = Policy::turn_timeout;
+  port::Patience patience(timeout.ns < kLeast.ns ? kLeast : timeout);
   while (port::poll<scope>(&indices.state()->published) != first) {
-    if (fault_kind(indices.fault()) == Fault::Kind::abandoned) return Status::completion_error;
-    if (patience.is_over()) return abandon(indices, first);
+    if (indices.fault() != 0) return Status::completion_error;
+    if (!patience.is_over()) continue;
+    indices.latch(fault_word(Fault::Kind::abandoned, first, wire::Syndrome::none, 0));
+    return Status::completion_error;
   }
   return Status::done;
 }
@@ -138,7 +143,7 @@ BELFRY_FN Status publish(const SendQueue& queue, SharedIndices<scope>& indices, 
                          std::uint64_t end, std::uint64_t last, bool announce, port::Timeout timeout) {
   QueueState* state = indices.state();
   if constexpr (Policy::publication == Publication::handoff) {
-    const Status turn = detail::take_turn(indices, first, timeout);
+    const Status turn = detail::take_turn<Policy>(indices, first, timeout);
     if (turn != Status::done) return turn;
     // An ordering that begins with a fence of GPU scope or more acquires the turn with it.
     const bool fences = announce && begins_with_fence(Policy::ordering, Policy::doorbell_mode);

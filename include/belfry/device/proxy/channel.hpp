@@ -96,7 +96,7 @@ class Channel {
       const Operation payload = enqueue(put, timeout);
       if (!payload.ok()) return payload;
       const Operation last = enqueue(signal_request(signal), timeout);
-      return last.ok() ? last : in_part(payload, last);
+      return last.ok() ? joined(payload, last) : in_part(payload, last);
     });
   }
 
@@ -146,14 +146,14 @@ class Channel {
   template <class Group>
   BELFRY_FN Outcome wait(Group group, Operation op, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!op.ok() || !exists_) return unposted(op);
-      return wait_for(view_, ring_, op.index, op.reads, timeout);
+      if (!op.ok() || !exists_ || op.index == kElsewhere) return unposted(op);
+      return wait_for(view_, ring_, op.index, op.reads, timeout, op.span);
     });
   }
 
   BELFRY_FN Outcome test(Operation op) {
-    if (!op.ok() || !exists_) return unposted(op);
-    return wait_for(view_, ring_, op.index, op.reads, port::Timeout{0});
+    if (!op.ok() || !exists_ || op.index == kElsewhere) return unposted(op);
+    return wait_for(view_, ring_, op.index, op.reads, port::Timeout{0}, op.span);
   }
 
   /// Waits for all that is in the ring, to whichever peer.
@@ -165,7 +165,7 @@ class Channel {
                                     ? producer_.next
                                     : port::load<port::Scope::gpu>(&ring_.state->reserved);
       if (end == 0) return Outcome{};
-      return wait_for(view_, ring_, end - 1, false, timeout);
+      return wait_for(view_, ring_, end - 1, true, timeout);
     });
   }
 

@@ -8,15 +8,18 @@ namespace belfry::device::proxy {
 
 namespace detail {
 
-/// What a fault means for the operation whose last descriptor is `index`.
-BELFRY_FN inline Outcome failed_outcome(const Ring& ring, std::uint64_t word, std::uint64_t index) {
+/// What a fault means for the operation whose last request ends at `index`, and its first `span` slots
+/// before.
+BELFRY_FN inline Outcome failed_outcome(const Ring& ring, std::uint64_t word, std::uint64_t index,
+                                        std::uint32_t span = 0) {
   Outcome o;
   o.status = Status::completion_error;
   // The worker wrote the QPN first.
   port::fence<port::Scope::system>();
   const auto qpn = static_cast<std::uint32_t>(port::load<port::Scope::system>(&ring.words->fault_qpn));
   o.fault = decode_fault(word, port::load<port::Scope::system>(&ring.words->completed), qpn);
-  const bool is_root = o.fault.kind == Fault::Kind::root && o.fault.index == index;
+  const bool is_root =
+      o.fault.kind == Fault::Kind::root && o.fault.index <= index && index - o.fault.index <= span;
   o.syndrome = is_root ? o.fault.syndrome : wire::Syndrome::flushed;
   return o;
 }
@@ -53,8 +56,9 @@ class Pulse {
 /// Waits until the descriptor at `index`, and all before it, are complete.
 /// The other end: the worker has polled the CQE before it counts (mutant: proxy_count_in_order).
 /// \param reads the completion stands for data that the NIC wrote here: what follows sees it
+/// \param span Operation::span, in slots
 BELFRY_FN inline Outcome wait_for(const ProxyView& view, const Ring& ring, std::uint64_t index, bool reads,
-                                  port::Timeout timeout) {
+                                  port::Timeout timeout, std::uint32_t span = 0) {
   port::Patience patience(timeout);
   detail::Pulse pulse(ring, view.stall_ns);
   Outcome o;
@@ -67,7 +71,7 @@ BELFRY_FN inline Outcome wait_for(const ProxyView& view, const Ring& ring, std::
     if (word != 0) {
       // What was complete before the fault is complete.
       if (port::load<port::Scope::system>(&ring.words->completed) > index) continue;
-      return detail::failed_outcome(ring, word, index);
+      return detail::failed_outcome(ring, word, index, span);
     }
     if (pulse.is_lost()) {
       o.status = Status::completion_error;
