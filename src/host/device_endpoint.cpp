@@ -10,6 +10,7 @@
 #include "host/collective.hpp"
 #include "host/device_admission.hpp"
 #include "host/device_tables.hpp"
+#include "host/doorbell_routing.hpp"
 
 namespace belfry::host {
 
@@ -112,6 +113,7 @@ struct DeviceEndpoint::Impl {
   DeviceTables tables;
   device::EndpointView view;
   std::vector<std::string> decisions;
+  std::unique_ptr<DoorbellRouting> doorbells;  ///< its thread rings the queues, so it goes before them
 };
 
 void DeviceEndpoint::Impl::decide(const std::string& line) {
@@ -141,7 +143,10 @@ void DeviceEndpoint::Impl::make_queues() {
     queues[slot] = std::make_unique<DevxQueue>(windows.domain(), o);
     ++made;
   }
-  tables = DeviceTables(placement, windows, queues, queues_a_peer(), options.first_index);
+  doorbells = std::make_unique<DoorbellRouting>(context(), options.doorbell_path, placement,
+                                                options.forwarder, queues);
+  for (const std::string& line : doorbells->decisions()) decide(line);
+  tables = DeviceTables(placement, windows, queues, queues_a_peer(), options.first_index, *doorbells);
   view = tables.view();
   view.max_message = max_message;
   decide_queues();
@@ -276,6 +281,15 @@ const device::EndpointView& DeviceEndpoint::view() const { return impl_->view; }
 const Windows& DeviceEndpoint::windows() const { return impl_->windows; }
 const Context& DeviceEndpoint::context() const { return impl_->context(); }
 const std::vector<std::string>& DeviceEndpoint::decisions() const { return impl_->decisions; }
+DoorbellPath DeviceEndpoint::doorbell_path() const { return impl_->doorbells->path(); }
+bool DeviceEndpoint::forwarder_alive() const {
+  const DoorbellForwarder* forwarder = impl_->doorbells->forwarder();
+  return forwarder != nullptr && forwarder->alive();
+}
+std::exception_ptr DeviceEndpoint::forwarder_failure() const {
+  const DoorbellForwarder* forwarder = impl_->doorbells->forwarder();
+  return forwarder != nullptr ? forwarder->failure() : nullptr;
+}
 
 void DeviceEndpoint::admit(const device::Requirements& requirements) const {
   AdmissionFacts facts{impl_->tables.queues(), impl_->queues_a_peer(), {}, impl_->view.max_inline, {}};

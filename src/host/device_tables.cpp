@@ -37,7 +37,7 @@ std::size_t append(std::vector<std::byte>& image, std::span<const T> items) {
 Placement resolve(Placement placement) {
   const std::shared_ptr<QueueMemory> host = host_queue_memory();
   for (MemoryPlace* place : {&placement.send_queue, &placement.completion_queue, &placement.record,
-                             &placement.state, &placement.tables}) {
+                             &placement.state, &placement.tables, &placement.doorbells}) {
     if (place->memory == nullptr) place->memory = host;
   }
   return placement;
@@ -55,13 +55,13 @@ device::QueueState initial_state(std::uint64_t first_index) {
 
 DeviceTables::DeviceTables(const Placement& placement, const Windows& windows,
                            std::span<const std::unique_ptr<DevxQueue>> queues, std::uint32_t queues_a_peer,
-                           std::uint64_t first_index)
+                           std::uint64_t first_index, const DoorbellRouting& doorbells)
     : placement_(placement) {
   view_.pe = windows.pe();
   view_.pe_count = windows.pe_count();
   view_.queues_a_peer = queues_a_peer;
   place_states(queues, first_index);
-  describe_queues(queues, queues_a_peer);
+  describe_queues(queues, queues_a_peer, doorbells);
   sink_ = Memory::allocate_from(windows.domain(), *placement_.tables.memory,
                                 queues.size() * sizeof(std::uint64_t), Access::local_write);
   place_tables(windows);
@@ -77,7 +77,7 @@ void DeviceTables::place_states(std::span<const std::unique_ptr<DevxQueue>> queu
 }
 
 void DeviceTables::describe_queues(std::span<const std::unique_ptr<DevxQueue>> queues,
-                                   std::uint32_t queues_a_peer) {
+                                   std::uint32_t queues_a_peer, const DoorbellRouting& doorbells) {
   auto* states = static_cast<device::QueueState*>(states_.get());
   for (std::size_t slot = 0; slot < queues.size(); ++slot) {
     device::SendQueue& q = queues_.emplace_back();
@@ -87,7 +87,8 @@ void DeviceTables::describe_queues(std::span<const std::unique_ptr<DevxQueue>> q
     const CompletionRing& ring = view.send_completions;
     q.blocks = view.send_queue;
     q.record = &view.record->send;
-    q.doorbell = static_cast<std::uint64_t*>(view.uar_register);
+    q.doorbell = doorbells.doorbell(slot);
+    q.forwarder = doorbells.words();
     q.completions = reinterpret_cast<const std::byte*>(ring.entries);
     q.state = states + slot;
     q.qpn = view.qpn;

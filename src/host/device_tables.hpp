@@ -12,6 +12,7 @@
 #include "belfry/host/devx_queue.hpp"
 #include "belfry/host/placement.hpp"
 #include "belfry/host/windows.hpp"
+#include "host/doorbell_routing.hpp"
 
 namespace belfry::host {
 
@@ -28,7 +29,7 @@ class DeviceTables {
   /// Throws Error: locked_memory (the sink), or what a provider throws.
   DeviceTables(const Placement& placement, const Windows& windows,
                std::span<const std::unique_ptr<DevxQueue>> queues, std::uint32_t queues_a_peer,
-               std::uint64_t first_index);
+               std::uint64_t first_index, const DoorbellRouting& doorbells);
 
   const device::EndpointView& view() const { return view_; }
   /// The host's copy of view().queues.
@@ -37,7 +38,8 @@ class DeviceTables {
 
  private:
   void place_states(std::span<const std::unique_ptr<DevxQueue>> queues, std::uint64_t first_index);
-  void describe_queues(std::span<const std::unique_ptr<DevxQueue>> queues, std::uint32_t queues_a_peer);
+  void describe_queues(std::span<const std::unique_ptr<DevxQueue>> queues, std::uint32_t queues_a_peer,
+                       const DoorbellRouting& doorbells);
   void place_tables(const Windows& windows);
 
   Placement placement_;

@@ -8,8 +8,8 @@
 #include "belfry/host/verbs_queue.hpp"
 #include "belfry/wire/proxy.hpp"
 #include "host/collective.hpp"
+#include "host/cpu_choice.hpp"
 #include "host/host_allocation.hpp"
-#include "proxy/placement.hpp"
 #include "proxy/verbs_submitter.hpp"
 #include "proxy/worker.hpp"
 
@@ -218,7 +218,8 @@ std::unique_ptr<RingService> Endpoint::Impl::make_service(std::uint32_t ring, st
 }
 
 void Endpoint::Impl::start_workers() {
-  const CpuChoice choice = choose_cpus(windows.domain().context(), options.workers, options.pin);
+  const host::CpuChoice choice =
+      host::choose_cpus(windows.domain().context(), "worker", options.workers, options.pin);
   decide(choice.decision);
   decide("completion counters: in host memory, written by the workers");
   for (std::uint32_t w = 0; w < options.workers; ++w) {
@@ -228,7 +229,7 @@ void Endpoint::Impl::start_workers() {
       services.push_back(make_service(ring, all));
     WorkerOptions o;
     o.idle = options.idle;
-    o.cpu = choice.cpus.empty() ? -1 : choice.cpus[w % choice.cpus.size()];
+    o.cpu = choice.of(w);
     o.name = "belfry-proxy-" + std::to_string(w);
     workers.push_back(std::make_unique<Worker>(std::move(services),
                                                std::make_unique<VerbsSubmitter>(cqs[w], std::move(all)), o));

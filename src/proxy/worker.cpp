@@ -1,11 +1,10 @@
 #include "proxy/worker.hpp"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
+
+#include "host/cpu_choice.hpp"
 
 namespace belfry::proxy {
 
@@ -34,18 +33,8 @@ Worker::~Worker() {
   thread_.join();
 }
 
-/// A wish: where the system refuses (a CPU that is not ours), the thread runs where it is put.
-void Worker::pin() const {
-  pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
-  if (options_.cpu < 0) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(options_.cpu), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
 void Worker::run() {
-  pin();
+  host::settle_thread(options_.name, options_.cpu);
   try {
     Idler idler(options_.idle);
     while (!stop_.load(std::memory_order_acquire)) {

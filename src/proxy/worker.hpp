@@ -39,7 +39,6 @@ class Worker {
 
  private:
   void run();
-  void pin() const;
   bool round();
   bool idle() const;
 

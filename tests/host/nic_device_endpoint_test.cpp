@@ -434,5 +434,114 @@ TEST(NicDeviceEndpoint, SeveralEndpointsShareWindows) {
   });
 }
 
+/// A GPU's driver that lets nobody map a device's registers.
+class RefusingMapper : public RegisterMapper {
+ public:
+  std::shared_ptr<std::uint64_t> map(std::uint64_t*) override { throw register_refused(800); }
+};
+
+/// Has the registers where they are, and counts.
+class CountingMapper : public RegisterMapper {
+ public:
+  std::shared_ptr<std::uint64_t> map(std::uint64_t* doorbell) override {
+    ++maps;
+    return std::shared_ptr<std::uint64_t>(doorbell, [this](std::uint64_t*) { ++unmaps; });
+  }
+  int maps = 0;
+  int unmaps = 0;
+};
+
+/// Words through every queue of an endpoint, to and fro.
+void exchange_words(Bootstrap& bootstrap, const DeviceEndpoint& endpoint) {
+  const device::EndpointView& view = endpoint.view();
+  const std::uint32_t peer = 1 - view.pe;
+  for (std::uint32_t index = 0; index < view.queues_a_peer; ++index) {
+    ViewPoster poster(view, peer, index);
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      poster.write(target(view, view.pe, index, i % 16), value_of(view.pe, peer, index, i));
+      if (i % 16 == i / 13) continue;
+      poster.ring();
+      if (i % 16 == 15) {
+        ASSERT_TRUE(poster.drain());
+      }
+    }
+    ASSERT_TRUE(poster.drain());
+  }
+  bootstrap.barrier(soon());
+  for (std::uint32_t index = 0; index < view.queues_a_peer; ++index)
+    for (std::uint64_t i = 184; i < 200; ++i)
+      EXPECT_EQ(word(endpoint, target(view, peer, index, i % 16)), value_of(peer, view.pe, index, i));
+  bootstrap.barrier(soon());
+}
+
+// Field case 17. Fault: an endpoint that fails, or rings a register that the GPU cannot reach, where its
+// driver refuses to map one; a fallback of which nobody hears the reason and the remedy.
+TEST(NicDeviceEndpoint, AUarThatCannotBeMappedMeansCpuAssistedDoorbells) {
+  for (const DoorbellMode mode : {kRecord, kNoRecord}) {
+    if (kUnderTsan && mode == kNoRecord) continue;
+    run_pes(2, [mode](Bootstrap& bootstrap) {
+      DeviceEndpointOptions options = device_options();
+      options.doorbell = mode;
+      options.queues_a_peer = 2;
+      options.placement.registers = std::make_shared<RefusingMapper>();
+      const DeviceEndpoint endpoint = make_endpoint(bootstrap, options);
+      EXPECT_EQ(endpoint.doorbell_path(), DoorbellPath::cpu_assisted);
+      EXPECT_TRUE(endpoint.forwarder_alive());
+      EXPECT_EQ(endpoint.forwarder_failure(), nullptr);
+      EXPECT_THAT(endpoint.decisions(), Contains(AllOf(HasSubstr("CPU-assisted"), HasSubstr("fails with 800"),
+                                                       HasSubstr("PeerMappingOverride=1"))));
+      EXPECT_THAT(endpoint.decisions(), Contains(HasSubstr("doorbell thread CPUs:")));
+      const device::SendQueue& queue = endpoint.send_queue(1 - endpoint.view().pe, 1);
+      EXPECT_NE(queue.doorbell, endpoint.queue(1 - endpoint.view().pe, 1).view().uar_register);
+      ASSERT_NE(queue.forwarder, nullptr);
+      exchange_words(bootstrap, endpoint);
+    });
+  }
+}
+
+// Fault: a request for device code to ring that is changed behind the caller's back.
+TEST(NicDeviceEndpoint, ARefusedUarIsAnErrorWhereDeviceCodeMustRing) {
+  run_pes(1, [](Bootstrap& bootstrap) {
+    DeviceEndpointOptions options = device_options();
+    options.self_queues = true;
+    options.placement.registers = std::make_shared<RefusingMapper>();
+    options.doorbell_path = DoorbellPath::gpu_rung;
+    expect_error(ErrorKind::unsupported, [&] { make_endpoint(bootstrap, options); });
+  });
+}
+
+// Fault: a request for the CPU that is ignored because the register can be reached; a register that is mapped
+// for each of the queues that share it, or stays mapped.
+TEST(NicDeviceEndpoint, TheDoorbellsWayCanBeChosen) {
+  run_pes(2, [](Bootstrap& bootstrap) {
+    DeviceEndpointOptions options = device_options();
+    options.queues_a_peer = 3;
+    options.queues_a_register = 3;
+    options.doorbell_path = DoorbellPath::cpu_assisted;
+    options.forwarder.pin = false;
+    options.forwarder.idle.kind = IdlePolicy::Kind::sleep;
+    auto mapper = std::make_shared<CountingMapper>();
+    options.placement.registers = mapper;
+    {
+      const DeviceEndpoint assisted = make_endpoint(bootstrap, options);
+      EXPECT_THAT(assisted.decisions(), AllOf(Contains(HasSubstr("(CPU-assisted), as requested")),
+                                              Contains(HasSubstr("not pinned, as requested"))));
+      EXPECT_EQ(mapper->maps, 0);
+      exchange_words(bootstrap, assisted);
+    }
+    options.doorbell_path = DoorbellPath::automatic;
+    {
+      const DeviceEndpoint rung = make_endpoint(bootstrap, options);
+      EXPECT_EQ(rung.doorbell_path(), DoorbellPath::gpu_rung);
+      EXPECT_FALSE(rung.forwarder_alive());
+      EXPECT_EQ(rung.send_queue(1 - rung.view().pe).forwarder, nullptr);
+      EXPECT_THAT(rung.decisions(), Contains(HasSubstr("which has mapped the registers")));
+      EXPECT_EQ(mapper->maps, 1);
+      exchange_words(bootstrap, rung);
+    }
+    EXPECT_EQ(mapper->unmaps, 1);
+  });
+}
+
 }  // namespace
 }  // namespace belfry::host

@@ -48,11 +48,21 @@ struct alignas(128) QueueState {
 };
 static_assert(sizeof(QueueState) == 128 && offsetof(QueueState, consumer) == 64);
 
+/// What a CPU thread tells that forwards doorbells to the NIC. In host memory that device code reaches. It
+/// has one for all its queues.
+struct alignas(64) ForwarderWords {
+  std::uint64_t heartbeat;  ///< moves while the thread lives; kDeadBeat (device/pulse.hpp) once it has ended
+  std::uint64_t stall_ns;   ///< a heartbeat that stands this long means a lost thread; 0: never
+  std::uint64_t reserved[6];
+};
+static_assert(sizeof(ForwarderWords) == 64);
+
 /// One send queue of an RC QP that device code posts to.
 struct SendQueue {
-  std::byte* blocks = nullptr;             ///< 2^log_blocks blocks of 64 B
-  Be32* record = nullptr;                  ///< send word of the doorbell record; unused in no_record mode
-  std::uint64_t* doorbell = nullptr;       ///< the register; null: a CPU forwards (not for mini-gda)
+  std::byte* blocks = nullptr;  ///< 2^log_blocks blocks of 64 B
+  Be32* record = nullptr;       ///< send word of the doorbell record; unused in no_record mode
+  /// Where device code rings: the NIC's register, or 8 B of host memory that `forwarder` passes on to it.
+  std::uint64_t* doorbell = nullptr;
   const std::byte* completions = nullptr;  ///< 2^log_completions entries of 64 B; one if collapsed
   QueueState* state = nullptr;
   std::uint32_t qpn = 0;
@@ -65,8 +75,10 @@ struct SendQueue {
   MemoryKind completions_kind = MemoryKind::own;
   bool owns_register = true;  ///< false: other queues ring it too (their doorbells then need the record)
   std::uint32_t peer = 0;     ///< PE at the other end
+  /// Of the CPU thread that forwards the doorbells; null: device code rings the NIC itself.
+  const ForwarderWords* forwarder = nullptr;
 };
-static_assert(sizeof(SendQueue) == 56);
+static_assert(sizeof(SendQueue) == 64);
 
 /// Everything device code needs of one PE's endpoint.
 struct EndpointView {

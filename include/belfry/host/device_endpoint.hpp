@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,7 @@
 #include "belfry/host/connection.hpp"
 #include "belfry/host/context.hpp"
 #include "belfry/host/devx_queue.hpp"
+#include "belfry/host/doorbell_path.hpp"
 #include "belfry/host/environment.hpp"
 #include "belfry/host/placement.hpp"
 #include "belfry/host/windows.hpp"
@@ -37,6 +39,9 @@ struct DeviceEndpointOptions {
   /// How many queues ring one doorbell register: 1, each its own. More need DoorbellMode::record.
   std::uint32_t queues_a_register = 1;
   Placement placement;
+  /// Which way doorbells take. The device code is the same, and so are policies and orderings.
+  DoorbellPath doorbell_path = DoorbellPath::automatic;
+  ForwarderOptions forwarder;  ///< of the thread, where doorbells are CPU-assisted
 
   /// Where the 64-bit indices of every queue start. A multiple of 65536, because the device starts its 16
   /// bits at 0. For tests of the 32-bit edge.
@@ -92,6 +97,13 @@ class DeviceEndpoint {
   DevxQueue& queue(std::uint32_t peer, std::uint32_t index = 0) const;
   /// Why the queue failed, as device code has latched it; of kind none if it has not.
   device::Fault fault(std::uint32_t peer, std::uint32_t index = 0) const;
+
+  /// The way that doorbells take: gpu_rung or cpu_assisted. decisions() has the reason.
+  DoorbellPath doorbell_path() const;
+  /// Whether the thread runs that forwards doorbells; false where there is none.
+  bool forwarder_alive() const;
+  /// What ended it; null while it runs, and where there is none.
+  std::exception_ptr forwarder_failure() const;
 
   /// One line for each choice made on the way, with its reason.
   const std::vector<std::string>& decisions() const;

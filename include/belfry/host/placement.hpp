@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "belfry/device/view.hpp"
+#include "belfry/host/doorbell_path.hpp"
 #include "belfry/host/queue_memory.hpp"
 
 namespace belfry::host {
@@ -22,9 +23,15 @@ struct Placement {
   MemoryPlace record;  ///< doorbell records of the send queues
   MemoryPlace state;   ///< device::QueueState
   MemoryPlace tables;  ///< the view's arrays, and the sink
+  /// Words that a CPU thread forwards (DoorbellPath::cpu_assisted). Host memory that the device code reaches:
+  /// for a GPU, pinned and mapped.
+  MemoryPlace doorbells = {};
+  /// How device code reaches the NIC's registers; null: at the addresses that this process has, as CPU lanes
+  /// do.
+  std::shared_ptr<RegisterMapper> registers = nullptr;
 
-  /// All of it in one place.
-  static Placement all(const MemoryPlace& place) { return {place, place, place, place, place}; }
+  /// All memory that may be a GPU's, in one place.
+  static Placement all(const MemoryPlace& place) { return {place, place, place, place, place, {}, nullptr}; }
 };
 
 }  // namespace belfry::host

@@ -218,7 +218,10 @@ class Channel {
 
   /// Why the queue failed; kind none while it works.
   BELFRY_FN Fault fault() const {
-    return exists_ ? decode_fault(indices_.fault(), indices_.consumer(), queue_.qpn) : Fault{};
+    if (!exists_) return Fault{};
+    const Fault latched = decode_fault(indices_.fault(), indices_.consumer(), queue_.qpn);
+    if (latched.kind != Fault::Kind::none || !has_dead_forwarder(queue_)) return latched;
+    return forwarder_fault(queue_, indices_.consumer());
   }
 
   BELFRY_FN const SendQueue& queue() const { return queue_; }
@@ -236,7 +239,10 @@ class Channel {
   BELFRY_FN Outcome unposted(Operation op) const {
     Outcome o;
     o.status = op.ok() ? Status::bad_argument : op.status;
-    if (o.status == Status::completion_error) o.fault = fault();
+    if (o.status != Status::completion_error) return o;
+    o.fault = fault();
+    // A queue that does not take WQEs any more, and has no fault: its doorbells are not forwarded.
+    if (o.fault.kind == Fault::Kind::none) o.fault = forwarder_fault(queue_, indices_.consumer());
     return o;
   }
   BELFRY_FN static bool has(const EndpointView& view, Place place, std::uint64_t bytes) {

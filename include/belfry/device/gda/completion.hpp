@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "belfry/device/gda/forwarder.hpp"
 #include "belfry/device/gda/indices.hpp"
 #include "belfry/device/status.hpp"
 #include "belfry/port/memory.hpp"
@@ -121,6 +122,11 @@ BELFRY_FN Outcome failed_outcome(const SendQueue& queue, const Indices& indices,
   Outcome o;
   o.status = Status::completion_error;
   o.fault = decode_fault(indices.fault(), indices.consumer(), queue.qpn);
+  if (o.fault.kind == Fault::Kind::none) {
+    // The queue works, and nobody tells the NIC.
+    o.fault = forwarder_fault(queue, index);
+    return o;
+  }
   const bool is_root =
       o.fault.kind == Fault::Kind::root && o.fault.index <= index && index - o.fault.index <= span;
   o.syndrome = is_root ? o.fault.syndrome : wire::Syndrome::flushed;
@@ -147,6 +153,7 @@ template <class Policy, class Indices>
 BELFRY_FN Outcome wait_for(const SendQueue& queue, Indices& indices, std::uint64_t index, bool reads,
                            port::Timeout timeout, std::uint32_t span = 0) {
   port::Patience patience(timeout);
+  ForwarderWatch forwarder(queue);
   for (;;) {
     if (indices.consumer() > index) {
       if (reads && port::kept(port::Step::acquire_completion)) port::fence<port::Scope::system>();
@@ -154,6 +161,7 @@ BELFRY_FN Outcome wait_for(const SendQueue& queue, Indices& indices, std::uint64
     }
     if (is_lost(indices, index)) return failed_outcome(queue, indices, index, span);
     if (look<Policy>(queue, indices)) continue;
+    if (forwarder.is_lost()) return failed_outcome(queue, indices, index);
     if (patience.is_over()) {
       Outcome o;
       o.status = Status::timed_out;

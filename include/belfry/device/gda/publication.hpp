@@ -36,13 +36,13 @@ namespace detail {
 /// they free. After its end the wait looks once more.
 class RoomWait {
  public:
-  BELFRY_FN explicit RoomWait(port::Timeout timeout) : patience_(timeout) {}
+  BELFRY_FN RoomWait(const SendQueue& queue, port::Timeout timeout) : patience_(timeout), forwarder_(queue) {}
 
   /// One turn: looks at the completion queue. \return whether to go on waiting
   template <class Policy, class Indices>
   BELFRY_FN bool turn(const SendQueue& queue, Indices& indices, Slots& result) {
-    if (indices.fault() != 0) result.status = Status::completion_error;
     if (over_) result.status = Status::queue_full;
+    if (indices.fault() != 0 || forwarder_.is_lost()) result.status = Status::completion_error;
     if (result.status != Status::done) return false;
     look<Policy>(queue, indices);
     over_ = patience_.is_over();
@@ -51,6 +51,7 @@ class RoomWait {
 
  private:
   port::Patience patience_;
+  ForwarderWatch forwarder_;
   bool over_ = false;
 };
 
@@ -68,7 +69,7 @@ BELFRY_FN Slots reserve(const SendQueue& queue, OwnedIndices& indices, std::uint
   Slots slots;
   slots.first = indices.producer();
   if (detail::has_room(queue, slots.first + blocks, indices.consumer())) return slots;
-  detail::RoomWait wait(timeout);
+  detail::RoomWait wait(queue, timeout);
   while (!detail::has_room(queue, slots.first + blocks, indices.retired()))
     if (!wait.turn<Policy>(queue, indices, slots)) break;
   return slots;
@@ -83,7 +84,7 @@ template <class Policy, port::Scope scope>
 BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, std::uint32_t blocks,
                         port::Timeout timeout) {
   Slots slots;
-  detail::RoomWait wait(timeout);
+  detail::RoomWait wait(queue, timeout);
   std::uint64_t seen = port::load<scope>(&indices.state()->reserved);
   for (;;) {
     const std::uint64_t end = seen + blocks;

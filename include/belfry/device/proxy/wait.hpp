@@ -3,6 +3,7 @@
 /// Waiting for the worker's count.
 
 #include "belfry/device/proxy/enqueue.hpp"
+#include "belfry/device/pulse.hpp"
 
 namespace belfry::device::proxy {
 
@@ -24,33 +25,6 @@ BELFRY_FN inline Outcome failed_outcome(const Ring& ring, std::uint64_t word, st
   return o;
 }
 
-/// Watches a worker's heartbeat while somebody waits for it.
-class Pulse {
- public:
-  BELFRY_FN Pulse(const Ring& ring, std::uint64_t stall_ns) : ring_(ring), stall_ns_(stall_ns) {}
-
-  /// To be asked once a turn. \return whether the worker has stood still for too long
-  BELFRY_FN bool is_lost() {
-    if (turns_++ % kTurnsBetweenLooks != 0 || stall_ns_ == 0) return false;
-    const std::uint64_t now = port::now_ns();
-    const std::uint64_t beat = port::load<port::Scope::system>(&ring_.words->heartbeat);
-    if (since_ns_ == 0 || beat != beat_) {
-      beat_ = beat;
-      since_ns_ = now;
-      return false;
-    }
-    return now - since_ns_ >= stall_ns_;
-  }
-
- private:
-  static constexpr std::uint32_t kTurnsBetweenLooks = 64;
-  const Ring& ring_;
-  std::uint64_t stall_ns_;
-  std::uint64_t beat_ = 0;
-  std::uint64_t since_ns_ = 0;
-  std::uint32_t turns_ = 0;
-};
-
 }  // namespace detail
 
 /// Waits until the descriptor at `index`, and all before it, are complete.
@@ -60,7 +34,7 @@ class Pulse {
 BELFRY_FN inline Outcome wait_for(const ProxyView& view, const Ring& ring, std::uint64_t index, bool reads,
                                   port::Timeout timeout, std::uint32_t span = 0) {
   port::Patience patience(timeout);
-  detail::Pulse pulse(ring, view.stall_ns);
+  Pulse pulse(&ring.words->heartbeat, view.stall_ns);
   Outcome o;
   for (;;) {
     if (port::poll<port::Scope::system>(&ring.words->completed) > index) {

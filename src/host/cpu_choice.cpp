@@ -1,11 +1,13 @@
-#include "proxy/placement.hpp"
+#include "host/cpu_choice.hpp"
 
 #include <hwloc.h>
 #include <hwloc/openfabrics-verbs.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <memory>
 
-namespace belfry::proxy {
+namespace belfry::host {
 
 namespace {
 
@@ -34,17 +36,18 @@ std::vector<int> members(hwloc_const_bitmap_t set) {
 
 }  // namespace
 
-CpuChoice choose_cpus(const host::Context& context, std::uint32_t workers, bool wanted) {
-  if (!wanted) return {{}, "worker CPUs: not pinned, as requested"};
+CpuChoice choose_cpus(const Context& context, const std::string& who, std::uint32_t threads, bool wanted) {
+  const std::string subject = who + " CPUs: ";
+  if (!wanted) return {{}, subject + "not pinned, as requested"};
   const Topology topology = load_topology();
   const Bitmap mine(hwloc_bitmap_alloc());
   if (!topology || !mine || hwloc_get_cpubind(topology.get(), mine.get(), HWLOC_CPUBIND_PROCESS) != 0)
-    return {{}, "worker CPUs: not pinned, for hwloc cannot tell this process's CPUs"};
+    return {{}, subject + "not pinned, for hwloc cannot tell this process's CPUs"};
   const auto allowed = static_cast<std::size_t>(hwloc_bitmap_weight(mine.get()));
-  if (allowed < std::size_t{workers} + 1)
+  if (allowed < std::size_t{threads} + 1)
     return {{},
-            "worker CPUs: not pinned, for this process may use " + std::to_string(allowed) + " and has " +
-                std::to_string(workers) + " workers"};
+            subject + "not pinned, for this process may use " + std::to_string(allowed) + " and has " +
+                std::to_string(threads) + " " + who + (threads == 1 ? "" : "s")};
   const Bitmap near(hwloc_bitmap_alloc());
   const bool known =
       near && hwloc_ibv_get_device_cpuset(topology.get(), context.get()->device, near.get()) == 0;
@@ -52,11 +55,20 @@ CpuChoice choose_cpus(const host::Context& context, std::uint32_t workers, bool 
   const bool useful = known && hwloc_bitmap_weight(near.get()) > 0;
   std::vector<int> cpus = members(useful ? near.get() : mine.get());
   std::string list;
-  for (std::size_t i = 0; i < cpus.size() && i < workers; ++i)
+  for (std::size_t i = 0; i < cpus.size() && i < threads; ++i)
     list += (i == 0 ? "" : ", ") + std::to_string(cpus[i]);
-  return {std::move(cpus), "worker CPUs: " + list +
+  return {std::move(cpus), subject + list +
                                (useful ? ", near " : ", of all that may be used: nothing is known of ") +
                                context.device_name()};
 }
 
-}  // namespace belfry::proxy
+void settle_thread(const std::string& name, int cpu) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+  if (cpu < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(cpu), &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+}  // namespace belfry::host
