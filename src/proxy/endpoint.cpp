@@ -189,6 +189,7 @@ void Endpoint::Impl::make_rings() {
   view.pe_count = pes;
   view.ring_count = options.rings;
   view.window_count = windows.count();
+  view.self_queues = options.self_queues ? 1 : 0;
   view.rings = reinterpret_cast<const device::proxy::Ring*>(base + states_bytes);
   view.windows = reinterpret_cast<const device::LocalWindow*>(base + states_bytes + rings_bytes);
   view.stall_ns = static_cast<std::uint64_t>(options.stall.count());

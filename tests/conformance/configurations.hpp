@@ -10,6 +10,8 @@
 #include <string>
 
 #include "conformance/kernels/policies.hpp"
+#include "conformance/kernels/proxy_policies.hpp"
+#include "conformance/proxy_world.hpp"
 #include "conformance/world.hpp"
 
 namespace belfry::conformance {
@@ -37,6 +39,32 @@ struct Gda {
   }
 };
 
+/// The same device code, its doorbells forwarded by a CPU.
+template <class PolicyType>
+struct Assisted : Gda<PolicyType> {
+  using World = AssistedWorld;
+  static std::string name() { return "assisted_" + Gda<PolicyType>::name(); }
+};
+
+/// mini-proxy under one policy.
+template <class PolicyType>
+struct Proxy {
+  using Policy = PolicyType;
+  using Endpoint = device::proxy::Endpoint<Policy>;
+  using World = ProxyWorld;
+
+  static constexpr bool kShares = Policy::protocol != Protocol::tuned;
+  static constexpr bool kSharesAcrossBlocks = kShares;
+
+  static device::Requirements requirements() { return {}; }
+  static std::string name() {
+    const std::string protocol = Policy::protocol == Protocol::tuned          ? "tuned"
+                                 : Policy::protocol == Protocol::shared_tuned ? "shared_tuned"
+                                                                              : "baseline";
+    return "proxy_" + protocol + (Policy::form == Form::payload_published ? "_published" : "_visible");
+  }
+};
+
 struct ConfigurationNames {
   template <class Configuration>
   static std::string GetName(int) {
@@ -44,17 +72,33 @@ struct ConfigurationNames {
   }
 };
 
-using SharingConfigurations =
+/// mini-gda by what its producers share, and how.
+using GdaConfigurations =
     ::testing::Types<Gda<ExclusiveRecordRing>, Gda<ExclusiveRecordCollapsed>, Gda<ExclusiveNoRecordRing>,
                      Gda<ExclusiveNoRecordCollapsed>, Gda<BlockHandoffRing>, Gda<BlockHandoffCollapsed>,
                      Gda<BlockLockRing>, Gda<BlockLockCollapsed>, Gda<GpuHandoffRing>,
                      Gda<GpuHandoffCollapsed>, Gda<GpuHandoffInlined>, Gda<GpuLockRing>,
-                     Gda<GpuLockCollapsed>>;
+                     Gda<GpuLockCollapsed>, Assisted<ExclusiveRecordCollapsed>, Assisted<GpuHandoffRing>>;
+
+template <class... Lists>
+struct Joined;
+template <class... First, class... Second>
+struct Joined<::testing::Types<First...>, ::testing::Types<Second...>> {
+  using Types = ::testing::Types<First..., Second...>;
+};
+
+/// Every transport, for kernels that publish the payload which they write.
+using PublishingConfigurations =
+    Joined<GdaConfigurations,
+           ::testing::Types<Proxy<TunedPublished>, Proxy<SharedTuned>, Proxy<Baseline>>>::Types;
+/// Every transport.
+using SharingConfigurations = Joined<PublishingConfigurations, ::testing::Types<Proxy<TunedVisible>>>::Types;
 
 /// One of each kind, for cases that take long or do not depend on the rest.
 using FewConfigurations =
     ::testing::Types<Gda<ExclusiveRecordCollapsed>, Gda<ExclusiveNoRecordRing>, Gda<BlockLockCollapsed>,
-                     Gda<GpuHandoffRing>, Gda<GpuHandoffCollapsed>, Gda<GpuLockRing>>;
+                     Gda<GpuHandoffRing>, Gda<GpuHandoffCollapsed>, Gda<GpuLockRing>,
+                     Assisted<GpuHandoffCollapsed>, Proxy<TunedPublished>, Proxy<SharedTuned>>;
 
 using OrderingConfigurations = ::testing::Types<
     Gda<RecordOrdering<Ordering::none>>, Gda<RecordOrdering<Ordering::gpu_fence>>,

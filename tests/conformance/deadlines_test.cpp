@@ -16,14 +16,15 @@ template <class Configuration>
 class Silence : public Case<Configuration> {
  protected:
   using Endpoint = typename Configuration::Endpoint;
+  using View = typename Endpoint::View;
 
   static WorldOptions options() {
     WorldOptions o;
     o.endpoint.blocks = kBlocks;
     return o;
   }
-  static Report fill(const device::EndpointView& view, std::uint64_t first, std::uint32_t most,
-                     port::Timeout timeout, Announce announce = Announce::now) {
+  static Report fill(const View& view, std::uint64_t first, std::uint32_t most, port::Timeout timeout,
+                     Announce announce = Announce::now) {
     Array<Report> reports(1);
     Fill<Endpoint> kernel;
     kernel.view = view;
@@ -36,7 +37,7 @@ class Silence : public Case<Configuration> {
     Runner::launch({1, 1}, kernel);
     return reports[0];
   }
-  static Report call_once(const device::EndpointView& view, Call which, const CallArguments& arguments,
+  static Report call_once(const View& view, Call which, const CallArguments& arguments,
                           port::Timeout timeout) {
     Array<Report> reports(1);
     OneCall<Endpoint> kernel;
@@ -65,11 +66,10 @@ TYPED_TEST(Silence, AFullQueueWaitsAndResumes) {
   for (const Announce announce : {Announce::now, Announce::later}) {
     auto world = this->make_world(this->options());
     ASSERT_TRUE(world.ok());
-    ChangedView changed(world.view(0));
-    const MutedQueue muted(changed, 1);
+    const auto muted = world.mute(0, 1);
     const auto timeout = port::Timeout::milliseconds(20);
 
-    const Report full = this->fill(changed.view(), 0, kBlocks + 5, timeout, announce);
+    const Report full = this->fill(muted.view(), 0, kBlocks + 5, timeout, announce);
     EXPECT_EQ(full.values[0], kBlocks);
     EXPECT_EQ(this->status_of(full, 1), Status::queue_full);
     EXPECT_GE(full.elapsed_ns, timeout.ns);
@@ -94,21 +94,19 @@ TYPED_TEST(Silence, AFullQueueWaitsAndResumes) {
 TYPED_TEST(Silence, EveryCallEndsInTime) {
   auto world = this->make_world(this->options());
   ASSERT_TRUE(world.ok());
-  ChangedView changed(world.view(0));
-  const MutedQueue muted(changed, 1);
-  const device::QueueState& state = *changed.queue(1).state;
-  ASSERT_EQ(this->fill(changed.view(), 0, kBlocks, kPatient).values[0], kBlocks);
+  const auto muted = world.mute(0, 1);
+  ASSERT_EQ(this->fill(muted.view(), 0, kBlocks, kPatient).values[0], kBlocks);
   const auto timeout = port::Timeout::milliseconds(10);
   for (std::uint32_t c = 0; c < static_cast<std::uint32_t>(Call::count_); ++c) {
     const auto which = static_cast<Call>(c);
-    const std::uint64_t reserved = state.reserved;
-    const Report r = this->call_once(changed.view(), which, this->arguments(), timeout);
+    const std::uint64_t reserved = world.posted(0, 1).reserved;
+    const Report r = this->call_once(muted.view(), which, this->arguments(), timeout);
     const bool posts = which < kFirstWait;
     EXPECT_EQ(this->status_of(r), posts ? Status::queue_full : Status::timed_out) << "call " << c;
     EXPECT_GE(r.elapsed_ns, timeout.ns) << "call " << c;
     EXPECT_LT(r.elapsed_ns, timeout.ns + 5'000'000'000u) << "call " << c;
-    EXPECT_EQ(state.reserved, reserved) << "call " << c;
-    EXPECT_EQ(state.reserved, state.published) << "call " << c;
+    EXPECT_EQ(world.posted(0, 1).reserved, reserved) << "call " << c;
+    EXPECT_EQ(world.posted(0, 1).published, reserved) << "call " << c;
   }
   // Nothing of all that was posted or broken.
   muted.ring();
@@ -122,14 +120,13 @@ TYPED_TEST(Silence, EveryCallEndsInTime) {
 TYPED_TEST(Silence, FlushOfAnUnannouncedFullQueueEndsInTime) {
   auto world = this->make_world(this->options());
   ASSERT_TRUE(world.ok());
-  ChangedView changed(world.view(0));
-  const MutedQueue muted(changed, 1);
+  const auto muted = world.mute(0, 1);
   // All but one slot, and the last WQEs unannounced: the flush needs the last slot for its NOP.
   const auto later = Announce::later;
-  ASSERT_EQ(this->fill(changed.view(), 0, kBlocks - 1, kPatient, later).values[0], kBlocks - 1);
+  ASSERT_EQ(this->fill(muted.view(), 0, kBlocks - 1, kPatient, later).values[0], kBlocks - 1);
   const auto timeout = port::Timeout::milliseconds(10);
-  EXPECT_EQ(this->status_of(this->call_once(changed.view(), Call::flush, {}, timeout)), Status::timed_out);
-  EXPECT_EQ(this->status_of(this->call_once(changed.view(), Call::flush, {}, timeout)), Status::timed_out);
+  EXPECT_EQ(this->status_of(this->call_once(muted.view(), Call::flush, {}, timeout)), Status::timed_out);
+  EXPECT_EQ(this->status_of(this->call_once(muted.view(), Call::flush, {}, timeout)), Status::timed_out);
   muted.ring();
   EXPECT_EQ(this->status_of(this->call_once(world.view(0), Call::flush, {}, kPatient)), Status::done);
 }
@@ -171,7 +168,7 @@ const std::vector<Wrong> kWrongs = {
      all_of({kMoves, kValues, kAtomics})},
     {"the sink as a remote window",
      [](CallArguments& a) {
-       a.remote.window = 3;
+       a.remote.window = kWindows;
        a.remote.offset = 0;
      },
      all_of({kMoves, kValues, kAtomics})},
@@ -215,7 +212,6 @@ const std::vector<Wrong> kWrongs = {
 TYPED_TEST(Silence, BadArgumentsPostNothing) {
   auto world = this->make_world(this->options());
   ASSERT_TRUE(world.ok());
-  const device::QueueState& state = *world.view(0).queues[1].state;
   for (const Wrong& wrong : kWrongs) {
     CallArguments a = this->arguments();
     wrong.spoil(a);
@@ -225,8 +221,8 @@ TYPED_TEST(Silence, BadArgumentsPostNothing) {
           << wrong.what << ", call " << static_cast<int>(which);
       EXPECT_LT(r.elapsed_ns, kPatient.ns / 2) << wrong.what;
     }
-    ASSERT_EQ(state.reserved, 0u) << wrong.what;
-    ASSERT_EQ(state.published, 0u) << wrong.what;
+    ASSERT_EQ(world.posted(0, 1).reserved, 0u) << wrong.what;
+    ASSERT_EQ(world.posted(0, 1).published, 0u) << wrong.what;
   }
   // And the queue works.
   EXPECT_EQ(this->status_of(this->call_once(world.view(0), Call::put, this->arguments(), kPatient)),

@@ -133,7 +133,7 @@ class Faults : public Case<Configuration> {
     }
   }
 };
-TYPED_TEST_SUITE(Faults, SharingConfigurations, ConfigurationNames);
+TYPED_TEST_SUITE(Faults, GdaConfigurations, ConfigurationNames);
 
 // Fault (field case 3): an error CQE that nobody reads, or that is read as a flush; a wait behind it that
 // spins.

@@ -46,11 +46,11 @@ class Wraps : public Case<Configuration> {
     // all.
     std::uint64_t posted = 0;
     for (std::uint64_t q = 0; q < options.endpoint.queues_a_peer; ++q) {
-      const device::QueueState& state = *world.view(0).queues[options.endpoint.queues_a_peer + q].state;
-      EXPECT_EQ(state.reserved, state.published);
-      EXPECT_EQ(state.consumer, state.published);
-      EXPECT_EQ(state.fault, 0u);
-      posted += state.published - first_index;
+      const Posted queue = world.posted(0, 1, static_cast<std::uint32_t>(q));
+      EXPECT_EQ(queue.reserved, queue.published);
+      EXPECT_EQ(queue.complete, queue.published);
+      EXPECT_EQ(queue.fault, 0u);
+      posted += queue.published - first_index;
     }
     EXPECT_GE(posted, std::uint64_t{threads} * count);
     world.await(1, kTotal, std::uint64_t{threads} * (count / 8));
@@ -147,8 +147,9 @@ TYPED_TEST(LongWqes, AWarpMayFillTheWholeRing) {
 
 template <class Configuration>
 class Publishing : public Case<Configuration> {};
-using HandoffConfigurations = ::testing::Types<Gda<BlockHandoffRing>, Gda<BlockHandoffCollapsed>,
-                                               Gda<GpuHandoffRing>, Gda<GpuHandoffCollapsed>>;
+using HandoffConfigurations =
+    ::testing::Types<Gda<BlockHandoffRing>, Gda<BlockHandoffCollapsed>, Gda<GpuHandoffRing>,
+                     Gda<GpuHandoffCollapsed>, Assisted<GpuHandoffRing>>;
 TYPED_TEST_SUITE(Publishing, HandoffConfigurations, ConfigurationNames);
 
 // Fault (field case 11): a doorbell that covers another producer's slot before its WQE is there: the NIC then

@@ -44,7 +44,7 @@ class Signals : public Case<Configuration> {
     EXPECT_EQ(world.word(0, {kSignals, 128}), count);
   }
 };
-TYPED_TEST_SUITE(Signals, SharingConfigurations, ConfigurationNames);
+TYPED_TEST_SUITE(Signals, PublishingConfigurations, ConfigurationNames);
 
 // Fault (field case 19): a signal that is seen before the whole payload, of one piece, of several, or in a
 // window whose writes may be reordered.

@@ -34,42 +34,72 @@ WorldOptions::WorldOptions() {
   endpoint.timeout = std::chrono::seconds(30);
 }
 
-World::World(const WorldOptions& options, const device::Requirements& requirements) {
-  host::DeviceEndpointOptions endpoint = options.endpoint;
-  endpoint.meet(requirements);
-  endpoint.windows = {
-      {.bytes = options.data_bytes},
-      {.bytes = kSignalBytes},
-      {.bytes = options.data_bytes, .access = host::kAllAccess | host::Access::relaxed_ordering}};
-  endpoints_.resize(static_cast<std::size_t>(options.pes));
+std::vector<host::WindowOptions> WorldBase::windows_of(const WorldOptions& options) {
+  return {{.bytes = options.data_bytes},
+          {.bytes = kSignalBytes},
+          {.bytes = options.data_bytes, .access = host::kAllAccess | host::Access::relaxed_ordering},
+          {.bytes = 4096, .access = host::Access::local_write | host::Access::remote_read}};
+}
+
+void WorldBase::make(int pes, const std::function<host::Windows(std::size_t pe, host::Bootstrap&)>& make_pe) {
+  windows_.resize(static_cast<std::size_t>(pes));
   std::vector<std::function<void()>> makers;
-  auto members = host::make_thread_bootstrap(options.pes);
-  std::vector<char> made(members.size());
+  auto members = host::make_thread_bootstrap(pes);
   for (std::size_t pe = 0; pe < members.size(); ++pe) {
     makers.emplace_back([&, pe] {
       try {
-        endpoints_[pe] = std::make_unique<host::DeviceEndpoint>(*members[pe], endpoint);
-        endpoints_[pe]->admit(requirements);
-        made[pe] = 1;
+        windows_[pe] = make_pe(pe, *members[pe]);
       } catch (const host::Error& error) {
         ADD_FAILURE() << "PE " << pe << ": " << error.what();
       }
     });
   }
   run_together(std::move(makers));
-  ok_ = true;
-  for (const char m : made) ok_ = ok_ && m != 0;
+  ok_ = std::all_of(windows_.begin(), windows_.end(), [](const auto& made) { return made.has_value(); });
 }
 
-std::byte* World::bytes(std::uint32_t pe, Place place) const {
-  return endpoints_[pe]->windows().memory(place.window).data() + place.offset;
+World::World(const WorldOptions& options, const device::Requirements& requirements) {
+  host::DeviceEndpointOptions endpoint = options.endpoint;
+  endpoint.meet(requirements);
+  endpoint.windows = windows_of(options);
+  endpoints_.resize(static_cast<std::size_t>(options.pes));
+  make(options.pes, [&](std::size_t pe, host::Bootstrap& bootstrap) {
+    endpoints_[pe] = std::make_unique<host::DeviceEndpoint>(bootstrap, endpoint);
+    endpoints_[pe]->admit(requirements);
+    return endpoints_[pe]->windows();
+  });
 }
 
-std::uint64_t World::word(std::uint32_t pe, Place place) const {
+Posted World::posted(std::uint32_t pe, std::uint32_t peer, std::uint32_t index) const {
+  const device::EndpointView& v = view(pe);
+  const device::QueueState& state = *v.queues[peer * v.queues_a_peer + index].state;
+  return {state.reserved, state.published, state.consumer, state.fault};
+}
+
+namespace {
+
+WorldOptions assisted(WorldOptions options) {
+  options.endpoint.doorbell_path = host::DoorbellPath::cpu_assisted;
+  // The tests' machine has few cores, and NICs, lanes and this thread all want one.
+  options.endpoint.forwarder.pin = false;
+  options.endpoint.forwarder.idle.spins = 100;
+  return options;
+}
+
+}  // namespace
+
+AssistedWorld::AssistedWorld(const WorldOptions& options, const device::Requirements& requirements)
+    : World(assisted(options), requirements) {}
+
+std::byte* WorldBase::bytes(std::uint32_t pe, Place place) const {
+  return windows_[pe]->memory(place.window).data() + place.offset;
+}
+
+std::uint64_t WorldBase::word(std::uint32_t pe, Place place) const {
   return port::load_acquire<port::Scope::system>(reinterpret_cast<const std::uint64_t*>(bytes(pe, place)));
 }
 
-void World::set_word(std::uint32_t pe, Place place, std::uint64_t value) const {
+void WorldBase::set_word(std::uint32_t pe, Place place, std::uint64_t value) const {
   port::store_release<port::Scope::system>(reinterpret_cast<std::uint64_t*>(bytes(pe, place)), value);
 }
 
@@ -88,7 +118,7 @@ struct Await {
 
 }  // namespace
 
-void World::await(std::uint32_t pe, Place word, std::uint64_t value) const {
+void WorldBase::await(std::uint32_t pe, Place word, std::uint64_t value) const {
   Array<Report> reports(1);
   const auto* address = reinterpret_cast<const std::uint64_t*>(bytes(pe, word));
   Runner::launch({1, 1}, Await{address, value, reports.data()});

@@ -23,7 +23,9 @@ using device::Place;
 enum WindowNumber : std::uint32_t {
   kData,
   kSignals,
-  kRelaxed,  ///< relaxed ordering: payload only
+  kRelaxed,     ///< relaxed ordering: payload only
+  kUnwritable,  ///< peers may read it, and that is all
+  kWindows,     ///< how many
 };
 inline constexpr std::size_t kDataBytes = 1 << 20;
 inline constexpr std::size_t kSignalBytes = 1 << 16;
@@ -36,16 +38,11 @@ struct WorldOptions {
   WorldOptions();
 };
 
-/// Connected endpoints of all PEs. Failures to make them are failures of the test.
-class World {
+/// What the worlds of every transport have.
+class WorldBase {
  public:
-  /// \param requirements of the policies that will run on it
-  World(const WorldOptions& options, const device::Requirements& requirements);
-
   bool ok() const { return ok_; }
-  std::uint32_t pes() const { return static_cast<std::uint32_t>(endpoints_.size()); }
-  host::DeviceEndpoint& endpoint(std::uint32_t pe) const { return *endpoints_[pe]; }
-  const device::EndpointView& view(std::uint32_t pe) const { return endpoints_[pe]->view(); }
+  std::uint32_t pes() const { return static_cast<std::uint32_t>(windows_.size()); }
 
   /// A PE's copy of a window, from a place on.
   std::byte* bytes(std::uint32_t pe, Place place) const;
@@ -55,9 +52,50 @@ class World {
   /// Waits on a PE for a word to reach a value: what was put before on the same channel is visible then.
   void await(std::uint32_t pe, Place word, std::uint64_t value) const;
 
+ protected:
+  WorldBase() = default;
+  /// Makes each PE's part in a thread of its own; it returns the PE's windows. Failures are failures of the
+  /// test.
+  void make(int pes, const std::function<host::Windows(std::size_t pe, host::Bootstrap&)>& make_pe);
+  /// Those of WindowNumber.
+  static std::vector<host::WindowOptions> windows_of(const WorldOptions& options);
+
+ private:
+  std::vector<std::optional<host::Windows>> windows_;
+  bool ok_ = false;
+};
+
+/// How far a queue or ring has been filled.
+struct Posted {
+  std::uint64_t reserved;
+  std::uint64_t published;
+  std::uint64_t complete;  ///< all before it
+  std::uint64_t fault;     ///< a fault word
+};
+
+/// mini-gda: connected endpoints of all PEs.
+class World : public WorldBase {
+ public:
+  class Muted;
+
+  /// \param requirements of the policies that will run on it
+  World(const WorldOptions& options, const device::Requirements& requirements);
+
+  host::DeviceEndpoint& endpoint(std::uint32_t pe) const { return *endpoints_[pe]; }
+  const device::EndpointView& view(std::uint32_t pe) const { return endpoints_[pe]->view(); }
+  /// Of queue `index` to a peer. Quiet while nobody posts.
+  Posted posted(std::uint32_t pe, std::uint32_t peer, std::uint32_t index = 0) const;
+  /// Takes the queue to a peer away from the NIC.
+  Muted mute(std::uint32_t pe, std::uint32_t peer) const;
+
  private:
   std::vector<std::unique_ptr<host::DeviceEndpoint>> endpoints_;
-  bool ok_ = false;
+};
+
+/// The same, with doorbells that a CPU forwards.
+class AssistedWorld : public World {
+ public:
+  AssistedWorld(const WorldOptions& options, const device::Requirements& requirements);
 };
 
 /// Runs kernels at the same time, each launch in a thread of its own.
@@ -103,6 +141,20 @@ class MutedQueue {
   device::SendQueue real_;
   std::unique_ptr<Array<std::uint64_t>> words_;  ///< doorbell, record
 };
+
+/// A PE's view on which nothing reaches the NIC until it is told.
+class World::Muted {
+ public:
+  Muted(const World& world, std::uint32_t pe, std::uint32_t peer)
+      : changed_(std::make_unique<ChangedView>(world.view(pe))), queue_(*changed_, peer) {}
+  const device::EndpointView& view() const { return changed_->view(); }
+  void ring() const { queue_.ring(); }
+
+ private:
+  std::unique_ptr<ChangedView> changed_;
+  MutedQueue queue_;
+};
+inline World::Muted World::mute(std::uint32_t pe, std::uint32_t peer) const { return {*this, pe, peer}; }
 
 /// Every report without a failure.
 ::testing::AssertionResult all_good(Array<Report>& reports);

@@ -31,7 +31,7 @@ class Channel {
       : view_(view),
         ring_(view.rings[ring < view.ring_count ? ring : 0]),
         pe_(pe),
-        exists_(pe < view.pe_count && ring < view.ring_count) {
+        exists_(has_peer(view, pe) && ring < view.ring_count) {
     if constexpr (Policy::protocol == Protocol::tuned) {
       producer_.next = ring_.state->reserved;
       producer_.taken = ring_.state->taken;
@@ -159,14 +159,7 @@ class Channel {
   /// Waits for all that is in the ring, to whichever peer.
   template <class Group>
   BELFRY_FN Outcome flush(Group group, port::Timeout timeout = kDefaultTimeout) {
-    return together(group, [&] {
-      if (!exists_) return unposted(Operation{});
-      const std::uint64_t end = Policy::protocol == Protocol::tuned
-                                    ? producer_.next
-                                    : port::load<port::Scope::gpu>(&ring_.state->reserved);
-      if (end == 0) return Outcome{};
-      return wait_for(view_, ring_, end - 1, true, timeout);
-    });
+    return together(group, [&] { return exists_ ? flush_ring(timeout) : unposted(Operation{}); });
   }
 
   /// Flushes every ring: one worker's count covers all peers of a ring.
@@ -176,13 +169,17 @@ class Channel {
     const port::CallTime time(timeout);
     for (std::uint32_t ring = 0; ring < view.ring_count; ++ring) {
       Channel channel(view, view.pe, ring);
-      keep_first(first, channel.flush(group, time.left()));
+      keep_first(first, together(group, [&] { return channel.flush_ring(time.left()); }));
     }
     return first;
   }
   template <class Group>
-  BELFRY_FN static Outcome flush_peer(const View& view, Group group, std::uint32_t, port::Timeout timeout) {
-    return quiet(view, group, timeout);
+  BELFRY_FN static Outcome flush_peer(const View& view, Group group, std::uint32_t pe,
+                                      port::Timeout timeout) {
+    if (has_peer(view, pe)) return quiet(view, group, timeout);
+    Outcome none;
+    none.status = Status::bad_argument;
+    return none;
   }
 
   BELFRY_FN Fault fault() const {
@@ -199,10 +196,21 @@ class Channel {
     op.status = Status::bad_argument;
     return op;
   }
-  BELFRY_FN static Outcome unposted(Operation op) {
+  BELFRY_FN static bool has_peer(const View& view, std::uint32_t pe) {
+    return pe < view.pe_count && (pe != view.pe || view.self_queues != 0);
+  }
+  BELFRY_FN Outcome unposted(Operation op) const {
     Outcome o;
     o.status = op.ok() ? Status::bad_argument : op.status;
+    if (o.status == Status::completion_error) o.fault = fault();
     return o;
+  }
+  BELFRY_FN Outcome flush_ring(port::Timeout timeout) const {
+    const std::uint64_t end = Policy::protocol == Protocol::tuned
+                                  ? producer_.next
+                                  : port::load<port::Scope::gpu>(&ring_.state->reserved);
+    if (end == 0) return Outcome{};
+    return wait_for(view_, ring_, end - 1, true, timeout);
   }
   BELFRY_FN bool has(Place place, std::uint64_t bytes) const {
     return !Policy::check_arguments ||

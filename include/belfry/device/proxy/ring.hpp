@@ -47,6 +47,8 @@ struct ProxyView {
   std::uint32_t pe_count = 0;
   std::uint32_t ring_count = 0;
   std::uint32_t window_count = 0;
+  std::uint32_t self_queues = 1;  ///< 0: this PE is no peer of its own
+  std::uint32_t reserved = 0;
   const Ring* rings = nullptr;           ///< [ring]
   const LocalWindow* windows = nullptr;  ///< [window]
   std::uint64_t stall_ns = 0;            ///< a heartbeat that stands this long means a lost worker
