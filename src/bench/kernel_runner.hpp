@@ -29,14 +29,19 @@ class KernelRunner {
   /// Memory that kernels and, while none runs, the host read and write; zeroed.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
 
-  // \param arm of for_each_op_arm()
+  // \param arm of for_each_op_arm(); of for_each_proxy_arm() where the job is mini-proxy's
   virtual void puts(const std::string& arm, const PutJob& job) = 0;
+  virtual void puts(const std::string& arm, const ProxyPutJob& job) = 0;
   virtual void round_trips(const std::string& arm, const FlagJob& job) = 0;
+  virtual void round_trips(const std::string& arm, const ProxyFlagJob& job) = 0;
   virtual void echo(const std::string& arm, const FlagJob& job) = 0;
+  virtual void echo(const std::string& arm, const ProxyFlagJob& job) = 0;
   virtual void doorbells(const DoorbellJob& job) = 0;
 
   virtual void scope(CompletionScope scope, const ScopeJob& job) = 0;
   virtual void rate(const RateKind& kind, Grid grid, const RateJob& job) = 0;
+  /// Each thread on a ring of its own, tuned and payload_visible, values from registers.
+  virtual void rate(Grid grid, const ProxyRateJob& job) = 0;
 };
 
 /// On CPU threads of this process (src/lanes).

@@ -1,18 +1,12 @@
 /// \file
-/// Experiment `op`: what one operation costs, by libmlx5's own ibv_post_send and by mini-gda.
-
-#include <poll.h>
+/// Experiment `op`: what one operation costs, by libmlx5's own ibv_post_send, by mini-gda and by
+/// mini-proxy.
 
 #include <algorithm>
-#include <exception>
 #include <map>
 #include <memory>
-#include <stdexcept>
-#include <thread>
 
-#include "belfry/host/errors.hpp"
-#include "belfry/host/tcp_bootstrap.hpp"
-#include "belfry/host/thread_bootstrap.hpp"
+#include "belfry/proxy/endpoint.hpp"
 #include "bench/clock.hpp"
 #include "bench/cores.hpp"
 #include "bench/describe_nic.hpp"
@@ -20,8 +14,10 @@
 #include "bench/kernels/policies.hpp"
 #include "bench/op_end.hpp"
 #include "bench/op_gda.hpp"
+#include "bench/op_kernel_path.hpp"
+#include "bench/op_proxy.hpp"
 #include "bench/op_verbs.hpp"
-#include "bench/peer_process.hpp"
+#include "bench/two_ranks.hpp"
 
 namespace belfry::bench {
 namespace {
@@ -32,12 +28,10 @@ constexpr const char* kDoorbellArm = "doorbell";
 constexpr const char* kClockArm = "clock";
 /// Whose queue the bare doorbells are of.
 constexpr const char* kDoorbellQueue = "gda-inline";
-constexpr std::chrono::seconds kStartLimit{30};
-constexpr std::chrono::seconds kEndLimit{10};
 
 bool is_verbs(const std::string& arm) { return arm == kVerbsInlineArm || arm == kVerbsPointerArm; }
 
-/// \param pollers threads of ours that poll at the same time
+/// \param pollers threads of ours that poll at the same time, workers included
 PollPolicy policy_of(const RunContext& run, const OpEnd& end, unsigned pollers) {
   PollPolicy policy;
   // A software NIC has a thread in each process; a hardware NIC needs no core.
@@ -45,6 +39,12 @@ PollPolicy policy_of(const RunContext& run, const OpEnd& end, unsigned pollers) 
       pollers + (end.endpoint().context().is_software_nic() ? run.options().processes : 0);
   policy.yields = threads > usable_cores();
   return policy;
+}
+
+bool is_proxy(const std::string& arm) {
+  bool found = false;
+  for_each_proxy_arm([&](auto a) { found = found || arm == a.name; });
+  return found;
 }
 
 /// One metric of one arm over all passes.
@@ -90,15 +90,19 @@ class Rank {
   Rank(RunContext& run, host::Bootstrap& group)
       : end_(run.options().nic, group, run.options().seed),
         gda_arms_(possible_gda_arms(run, end_.endpoint().context().devx())),
-        gda_(end_, gda_arms_),
+        windows_(kernel_windows(end_)),
+        gda_(group, windows_, gda_arms_),
         puts_(policy_of(run, end_, 1)),
         round_trips_(policy_of(run, end_, 2)),
         put_runner_(make_lane_runner(puts_.yields)),
-        round_trip_runner_(make_lane_runner(round_trips_.yields)) {}
+        round_trip_runner_(make_lane_runner(round_trips_.yields)),
+        proxy_crowded_(policy_of(run, end_, 4).yields),
+        proxy_runner_(make_lane_runner(proxy_crowded_)) {}
 
   OpEnd& end() { return end_; }
   const Clock& clock() const { return clock_; }
   const char* runner_name() const { return put_runner_->name(); }
+  bool proxy_crowded() const { return proxy_crowded_; }
   bool yields() const { return round_trips_.yields; }
 
   /// Whether mini-gda's arm can be measured here. Both ranks say the same.
@@ -109,12 +113,15 @@ class Rank {
 
   /// nullptr for an arm that exchanges no messages, or cannot.
   std::unique_ptr<OpPath> path(const std::string& arm) {
+    if (is_proxy(arm))
+      return std::make_unique<ProxyPath>(end_, windows_, proxy_crowded_, *proxy_runner_, clock_, arm);
     if (is_verbs(arm)) {
       const auto payload = arm == kVerbsPointerArm ? VerbsPayload::pointer : VerbsPayload::inlined;
       return std::make_unique<VerbsPath>(end_, clock_, payload, puts_, round_trips_);
     }
     if (arm == kClockArm || arm == kDoorbellArm || !has(arm)) return nullptr;
-    return std::make_unique<GdaPath>(end_, gda_, *put_runner_, *round_trip_runner_, clock_, arm);
+    return std::make_unique<KernelPath<device::EndpointView>>(end_, gda_.endpoint(arm).view(), *put_runner_,
+                                                              *round_trip_runner_, clock_, arm);
   }
 
   std::vector<double> doorbells(std::uint64_t count) {
@@ -125,11 +132,14 @@ class Rank {
   const Clock clock_;
   OpEnd end_;
   std::vector<std::string> gda_arms_;
+  host::Windows windows_;
   GdaEnd gda_;
   PollPolicy puts_;
   PollPolicy round_trips_;
   std::unique_ptr<KernelRunner> put_runner_;
   std::unique_ptr<KernelRunner> round_trip_runner_;
+  bool proxy_crowded_;
+  std::unique_ptr<KernelRunner> proxy_runner_;
 };
 
 /// Rank 0.
@@ -156,7 +166,13 @@ Metrics measure_all(RunContext& run, Rank& rank) {
   run.note(std::string("clock: ") + rank.clock().name() +
            "; every figure contains one clock reading (arm clock); polling " +
            (rank.yields() ? "gives its core away, for want of cores" : "spins"));
-  run.note(std::string("mini-gda's kernels run on ") + rank.runner_name() + ", one thread each");
+  run.note(std::string("the kernels run on ") + rank.runner_name() + ", one thread each");
+  if (rank.proxy_crowded()) {
+    run.note(
+        "mini-proxy has a worker at either end: with kernels and NIC there are more threads than cores, and "
+        "its "
+        "arms measure the system's scheduler too");
+  }
   return metrics;
 }
 
@@ -198,90 +214,7 @@ void serve(RunContext& run, host::Bootstrap& group) {
   });
 }
 
-/// "The other rank left": the consequence of what that rank threw.
-bool is_consequence(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const host::Error& error) {
-    return error.kind() == host::ErrorKind::not_reachable;
-  } catch (...) {
-    return false;
-  }
-}
-
-/// Both ranks as threads. If one fails, its membership ends, so that the other fails too; the cause is
-/// what is thrown.
-std::vector<Record> run_in_one_process(RunContext& run) {
-  auto ranks = host::make_thread_bootstrap(2);
-  std::exception_ptr served;
-  std::thread server([&, group = std::move(ranks[1])]() mutable {
-    try {
-      RunContext own(run.experiment(), run.options(), Progress(false));
-      serve(own, *group);
-    } catch (...) {
-      served = std::current_exception();
-    }
-    group.reset();
-  });
-  std::vector<Record> records;
-  std::exception_ptr measured;
-  try {
-    records = measure(run, *ranks[0]);
-  } catch (...) {
-    measured = std::current_exception();
-  }
-  ranks[0].reset();
-  server.join();
-  if (measured && !(served && is_consequence(measured))) std::rethrow_exception(measured);
-  if (served) std::rethrow_exception(served);
-  return records;
-}
-
-/// Returns when the peer knocks. Throws if it ends before that, or the limit passes.
-void await_peer(const host::TcpListener& listener, PeerProcess& peer) {
-  const auto end = std::chrono::steady_clock::now() + kStartLimit;
-  pollfd knock{listener.descriptor(), POLLIN, 0};
-  while (poll(&knock, 1, 20) <= 0) {
-    const std::string ending = peer.ending();
-    if (!ending.empty()) throw std::runtime_error(ending + " before it could connect");
-    if (std::chrono::steady_clock::now() >= end) throw std::runtime_error("the peer process did not connect");
-  }
-}
-
-/// Adds what became of the peer, if it ended: that it left is all that the connection knows.
-[[noreturn]] void rethrow_with_ending(const host::Error& error, PeerProcess& peer) {
-  std::string ending;
-  for (int i = 0; i < 50 && ending.empty(); ++i) {
-    ending = peer.ending();
-    if (ending.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  if (ending.empty()) throw error;
-  throw host::Error(error.kind(), error.message() + "; " + ending, error.remedy(), error.code());
-}
-
-std::vector<Record> run_in_two_processes(RunContext& run) {
-  host::TcpListener listener(host::TcpAddress{"127.0.0.1", "0"});
-  PeerProcess peer(peer_arguments(run, listener.address().to_string()));
-  try {
-    await_peer(listener, peer);
-    const auto group = host::make_tcp_root(std::move(listener), 2, host::deadline_after(kStartLimit));
-    std::vector<Record> records = measure(run, *group);
-    peer.wait(kEndLimit);
-    return records;
-  } catch (const host::Error& error) {
-    rethrow_with_ending(error, peer);
-  }
-}
-
-std::vector<Record> run_op(RunContext& run) {
-  return run.options().processes == 2 ? run_in_two_processes(run) : run_in_one_process(run);
-}
-
-void serve_op(RunContext& run, const std::string& address) {
-  const auto group =
-      host::make_tcp_leaf(host::TcpAddress::parse(address), 1, 2, host::deadline_after(kStartLimit));
-  serve(run, *group);
-}
+const TwoRanks kRanks = {measure, serve};
 
 }  // namespace
 
@@ -293,7 +226,9 @@ Experiment op_experiment() {
       {kVerbsInlineArm, "ibv_post_send, payload copied into the WQE", "op/mini-gda-inline"},
       {kVerbsPointerArm, "ibv_post_send, payload fetched by the NIC", "op/mini-gda-pointer"},
   };
-  for_each_op_arm([&](auto arm) { experiment.arms.push_back({arm.name, arm.description, arm.reference}); });
+  const auto add = [&](auto arm) { experiment.arms.push_back({arm.name, arm.description, arm.reference}); };
+  for_each_op_arm(add);
+  for_each_proxy_arm(add);
   experiment.arms.push_back({kDoorbellArm, "the doorbell store alone: no WQE, no record", ""});
   experiment.arms.push_back({kClockArm, "the clock itself: what reading it twice measures", ""});
   experiment.metrics = {
@@ -303,8 +238,8 @@ Experiment op_experiment() {
       {"clock_overhead", "ns", "two clock readings in a row"},
   };
   experiment.most_processes = 2;
-  experiment.run = run_op;
-  experiment.peer = serve_op;
+  experiment.run = [](RunContext& run) { return run_two_ranks(run, kRanks); };
+  experiment.peer = [](RunContext& run, const std::string& address) { serve_peer(run, address, kRanks); };
   return experiment;
 }
 

@@ -73,5 +73,26 @@ TEST(OpArms, CoverEveryOrderingInBothModes) {
   EXPECT_EQ(inlined.size(), 7u + 6u);
 }
 
+// Fault: a form or protocol of mini-proxy is measured under another one's name, or an arm twice.
+TEST(ProxyArms, CoverTunedAndBaselineInBothForms) {
+  using device::proxy::Form;
+  using device::proxy::Protocol;
+  std::set<std::string> names;
+  std::set<std::pair<Protocol, Form>> from_memory;
+  for_each_op_arm([&](auto arm) { names.insert(arm.name); });
+  for_each_proxy_arm([&](auto arm) {
+    using Arm = decltype(arm);
+    EXPECT_TRUE(names.insert(arm.name).second) << arm.name;
+    if (*arm.reference != '\0') {
+      EXPECT_NE(find_published(arm.reference, "issue", "P-IB"), nullptr) << arm.reference;
+    }
+    if (Arm::from == PutFrom::register_) return;
+    // What the put does not publish must be visible before it.
+    EXPECT_EQ(Arm::from == PutFrom::visible_memory, Arm::Policy::form == Form::payload_visible) << arm.name;
+    from_memory.insert({Arm::Policy::protocol, Arm::Policy::form});
+  });
+  EXPECT_EQ(from_memory.size(), 4u);
+}
+
 }  // namespace
 }  // namespace belfry::bench

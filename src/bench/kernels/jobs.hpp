@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "belfry/device/proxy/ring.hpp"
 #include "belfry/device/status.hpp"
 #include "belfry/device/view.hpp"
 #include "bench/kernels/ticks.hpp"
@@ -29,9 +30,12 @@ struct KernelEnd {
   bool wrong = false;  ///< the kernel itself has seen a payload that was not right
 };
 
+// Jobs of both transports are alike but for the view: mini-gda's EndpointView, mini-proxy's ProxyView.
+
 /// One thread writes `bytes` bytes at a time to a peer, one write outstanding.
-struct PutJob {
-  device::EndpointView view;
+template <class View>
+struct PutJobOf {
+  View view;
   Ticks clock;
   std::uint32_t peer = 0;
   std::uint32_t bytes = 8;
@@ -44,10 +48,13 @@ struct PutJob {
   std::uint64_t* completion = nullptr;  ///< [count] ticks, from before the issue
   KernelEnd* end = nullptr;
 };
+using PutJob = PutJobOf<device::EndpointView>;
+using ProxyPutJob = PutJobOf<device::proxy::ProxyView>;
 
 /// One thread writes a flag of 8 B and waits for the peer's, or waits and answers.
-struct FlagJob {
-  device::EndpointView view;
+template <class View>
+struct FlagJobOf {
+  View view;
   Ticks clock;
   std::uint32_t peer = 0;
   std::uint64_t seed = 0;
@@ -58,6 +65,8 @@ struct FlagJob {
   std::uint64_t* round_trip = nullptr;  ///< [count] ticks; unused by the end that answers
   KernelEnd* end = nullptr;
 };
+using FlagJob = FlagJobOf<device::EndpointView>;
+using ProxyFlagJob = FlagJobOf<device::proxy::ProxyView>;
 
 /// One thread rings a doorbell that announces nothing new.
 struct DoorbellJob {
@@ -107,10 +116,11 @@ struct RateResult {
 };
 
 /// Threads post messages, `batch` of them a doorbell.
-struct RateJob {
-  device::EndpointView view;
+template <class View>
+struct RateJobOf {
+  View view;
   std::uint32_t peer = 0;
-  std::uint32_t queues = 1;           ///< used, of those to the peer
+  std::uint32_t queues = 1;           ///< used, of those to the peer; rings of mini-proxy
   std::uint32_t posters = 1;          ///< threads, or warps where these post as one
   std::uint32_t queues_a_thread = 1;  ///< more than 1 only where they are each thread's own
   std::uint32_t batch = 1;
@@ -129,6 +139,8 @@ struct RateJob {
     return static_cast<std::uint32_t>(std::uint64_t{poster} * queues / posters);
   }
 };
+using RateJob = RateJobOf<device::EndpointView>;
+using ProxyRateJob = RateJobOf<device::proxy::ProxyView>;
 
 /// Which rate kernel is meant.
 struct RateKind {

@@ -5,14 +5,17 @@
 
 #include <cstdint>
 
+#include "belfry/device/gda.hpp"
 #include "belfry/device/policy.hpp"
+#include "belfry/device/proxy.hpp"
 
 namespace belfry::bench {
 
 /// Where a kernel takes the payload from.
 enum class PutFrom : std::uint8_t {
-  memory,    ///< put(): the window
-  register_  ///< put_value()
+  memory,          ///< put(): the window, written just before
+  visible_memory,  ///< put(): the window, written and visible since before the clock started
+  register_        ///< put_value()
 };
 
 template <device::Ordering ordering_, device::DoorbellMode mode_, device::Payload payload_,
@@ -31,11 +34,49 @@ struct OpPolicy : device::DefaultPolicy {
 template <class Policy_, PutFrom from_>
 struct OpArm {
   using Policy = Policy_;
+  using Channel = device::gda::Channel<Policy>;
+  using View = typename Channel::View;
   static constexpr PutFrom from = from_;
   const char* name;
   const char* description;
   const char* reference;  ///< published row
 };
+
+template <device::proxy::Protocol protocol_, device::proxy::Form form_>
+struct ProxyPolicy : device::proxy::DefaultProxyPolicy {
+  static constexpr device::proxy::Protocol protocol = protocol_;
+  static constexpr device::proxy::Form form = form_;
+};
+
+/// One way of handing an operation to a proxy's worker, as an arm.
+template <class Policy_, PutFrom from_>
+struct ProxyArm {
+  using Policy = Policy_;
+  using Channel = device::proxy::Channel<Policy>;
+  using View = typename Channel::View;
+  static constexpr PutFrom from = from_;
+  const char* name;
+  const char* description;
+  const char* reference;  ///< published row
+};
+
+/// Calls `visit(arm)` with each ProxyArm.
+template <class Visit>
+void for_each_proxy_arm(Visit&& visit) {
+  using device::proxy::Form;
+  using device::proxy::Protocol;
+  visit(ProxyArm<ProxyPolicy<Protocol::tuned, Form::payload_visible>, PutFrom::visible_memory>{
+      "proxy-tuned", "mini-proxy: one posted 16 B store, payload visible already", "op/mini-proxy-tuned"});
+  visit(ProxyArm<ProxyPolicy<Protocol::tuned, Form::payload_published>, PutFrom::memory>{
+      "proxy-tuned-published", "the same behind a fence.sys for payload just written", ""});
+  visit(ProxyArm<ProxyPolicy<Protocol::tuned, Form::payload_visible>, PutFrom::register_>{
+      "proxy-tuned-value", "the same, payload in the descriptor", ""});
+  visit(ProxyArm<ProxyPolicy<Protocol::baseline, Form::payload_visible>, PutFrom::visible_memory>{
+      "proxy-baseline", "mini-proxy: atomic, read of the worker's progress, release of system scope",
+      "op/mini-proxy-baseline"});
+  visit(ProxyArm<ProxyPolicy<Protocol::baseline, Form::payload_published>, PutFrom::memory>{
+      "proxy-baseline-published", "the same behind a fence.sys for payload just written", ""});
+}
 
 /// Calls `visit(arm)` with each OpArm.
 template <class Visit>

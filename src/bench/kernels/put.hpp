@@ -14,7 +14,8 @@ namespace belfry::bench {
 inline constexpr port::Timeout kKernelTimeout = port::Timeout::seconds(kKernelWaitSeconds);
 
 /// The address of a byte of this PE's own copy of a window.
-BELFRY_FN inline std::byte* own_address(const device::EndpointView& view, device::Place place) {
+template <class View>
+BELFRY_FN std::byte* own_address(const View& view, device::Place place) {
   return reinterpret_cast<std::byte*>(view.windows[place.window].address + place.offset);
 }
 
@@ -25,8 +26,9 @@ BELFRY_FN inline device::Outcome outcome_of(device::Operation op) {
 }
 
 /// Puts the payload of write `i` where put_from() takes it.
-BELFRY_FN inline void prepare_source(const device::EndpointView& view, device::Place source,
-                                     std::uint64_t value, std::uint32_t bytes) {
+template <class View>
+BELFRY_FN void prepare_source(const View& view, device::Place source, std::uint64_t value,
+                              std::uint32_t bytes) {
   memcpy(own_address(view, source), &value, bytes < sizeof value ? bytes : sizeof value);
 }
 
@@ -40,12 +42,24 @@ BELFRY_FN device::Operation put_from(Channel& channel, device::Place remote, dev
   }
 }
 
-template <class Policy, PutFrom from>
+/// The payload of a write, as far as it has to be there before the clock starts: all of it, and visible,
+/// where the put itself publishes nothing.
+template <PutFrom from, class View>
+BELFRY_FN void publish_ahead(const View& view, device::Place source, std::uint64_t value,
+                             std::uint32_t bytes) {
+  if constexpr (from == PutFrom::visible_memory) {
+    prepare_source(view, source, value, bytes);
+    port::fence<port::Scope::system>();
+  }
+}
+
+/// \tparam Arm of for_each_op_arm() or for_each_proxy_arm()
+template <class Arm>
 struct PutKernel {
-  PutJob job;
+  PutJobOf<typename Arm::View> job;
 
   BELFRY_FN void operator()() const {
-    device::gda::Channel<Policy> channel(job.view, job.peer);
+    Channel channel(job.view, job.peer);
     const std::uint64_t all = job.warm_up + job.count;
     for (std::uint64_t i = 0; i < all; ++i) {
       const device::Outcome outcome = one(channel, i);
@@ -56,13 +70,16 @@ struct PutKernel {
   }
 
  private:
-  BELFRY_FN device::Outcome one(device::gda::Channel<Policy>& channel, std::uint64_t i) const {
+  using Channel = typename Arm::Channel;
+
+  BELFRY_FN device::Outcome one(Channel& channel, std::uint64_t i) const {
     const std::uint64_t value = target_value(job.seed, i);
     const device::Place local = job.source.at(i);
     const device::Place remote = job.target.at(i);
-    if constexpr (from == PutFrom::memory) prepare_source(job.view, local, value, job.bytes);
+    publish_ahead<Arm::from>(job.view, local, value, job.bytes);
+    if constexpr (Arm::from == PutFrom::memory) prepare_source(job.view, local, value, job.bytes);
     const std::uint64_t begin = job.clock.now();
-    const device::Operation op = put_from<from>(channel, remote, local, value, job.bytes);
+    const device::Operation op = put_from<Arm::from>(channel, remote, local, value, job.bytes);
     const std::uint64_t issued = job.clock.now();
     const device::Outcome outcome = channel.wait(device::Thread{}, op, kKernelTimeout);
     const std::uint64_t done = job.clock.now();
@@ -75,7 +92,8 @@ struct PutKernel {
 };
 
 /// Waits until the flag is no longer `before`. \return its value then, 0 if it stayed
-BELFRY_FN inline std::uint64_t wait_for_flag(const FlagJob& job, std::uint64_t before) {
+template <class View>
+BELFRY_FN std::uint64_t wait_for_flag(const FlagJobOf<View>& job, std::uint64_t before) {
   const device::Status status =
       device::wait_signal(job.view, job.flag, device::Compare::not_equal, before, kKernelTimeout);
   if (status != device::Status::done) {
@@ -87,20 +105,21 @@ BELFRY_FN inline std::uint64_t wait_for_flag(const FlagJob& job, std::uint64_t b
 }
 
 /// The end that asks.
-template <class Policy, PutFrom from>
+template <class Arm>
 struct RoundTripKernel {
-  FlagJob job;
+  FlagJobOf<typename Arm::View> job;
 
   BELFRY_FN void operator()() const {
-    device::gda::Channel<Policy> channel(job.view, job.peer);
+    typename Arm::Channel channel(job.view, job.peer);
     std::uint64_t before = 0;
     const std::uint64_t all = job.warm_up + job.count;
     for (std::uint64_t i = 0; i < all; ++i) {
       const std::uint64_t value = target_value(job.seed, i);
       const device::Place local = job.source.at(i);
+      publish_ahead<Arm::from>(job.view, local, value, sizeof value);
       const std::uint64_t begin = job.clock.now();
-      if constexpr (from == PutFrom::memory) prepare_source(job.view, local, value, sizeof value);
-      const device::Operation op = put_from<from>(channel, job.flag, local, value, sizeof value);
+      if constexpr (Arm::from == PutFrom::memory) prepare_source(job.view, local, value, sizeof value);
+      const device::Operation op = put_from<Arm::from>(channel, job.flag, local, value, sizeof value);
       if (!op.ok()) {
         job.end->outcome = outcome_of(op);
         return;
@@ -117,27 +136,38 @@ struct RoundTripKernel {
 };
 
 /// The end that answers: with the value that it was sent, so that a wrong one comes back wrong.
-template <class Policy, PutFrom from>
+template <class Arm>
 struct EchoKernel {
-  FlagJob job;
+  FlagJobOf<typename Arm::View> job;
 
   BELFRY_FN void operator()() const {
-    device::gda::Channel<Policy> channel(job.view, job.peer);
+    typename Arm::Channel channel(job.view, job.peer);
     std::uint64_t before = 0;
     const std::uint64_t all = job.warm_up + job.count;
     for (std::uint64_t i = 0; i < all; ++i) {
+      const device::Place local = job.source.at(i);
+      const std::uint64_t expected = target_value(job.seed, i);
+      publish_ahead<Arm::from>(job.view, local, expected, sizeof expected);
       const std::uint64_t value = wait_for_flag(job, before);
       if (value == 0) return;
       before = value;
-      const device::Place local = job.source.at(i);
-      if constexpr (from == PutFrom::memory) prepare_source(job.view, local, value, sizeof value);
-      const device::Operation op = put_from<from>(channel, job.flag, local, value, sizeof value);
+      const device::Operation op = answer(channel, local, value, expected);
       if (!op.ok()) {
         job.end->outcome = outcome_of(op);
         return;
       }
     }
     job.end->outcome = channel.flush(device::Thread{}, kKernelTimeout);
+  }
+
+ private:
+  BELFRY_FN device::Operation answer(typename Arm::Channel& channel, device::Place local, std::uint64_t value,
+                                     std::uint64_t expected) const {
+    // What lies ready is the right answer only.
+    if (Arm::from == PutFrom::visible_memory && value != expected)
+      return channel.put_value(device::Thread{}, job.flag, value);
+    if constexpr (Arm::from == PutFrom::memory) prepare_source(job.view, local, value, sizeof value);
+    return put_from<Arm::from>(channel, job.flag, local, value, sizeof value);
   }
 };
 

@@ -17,9 +17,10 @@ struct RatePolicy : device::DefaultPolicy {
 };
 
 /// Each thread posts for itself, with queues of its own or with others on one.
-template <class Policy, PutFrom from>
+/// \tparam Channel of either transport
+template <class Channel, PutFrom from>
 struct ThreadRateKernel {
-  RateJob job;
+  RateJobOf<typename Channel::View> job;
 
   BELFRY_FN void operator()() const {
     const std::uint32_t me = port::block_index() * port::threads_a_block() + port::thread_index();
@@ -31,16 +32,14 @@ struct ThreadRateKernel {
   }
 
  private:
-  using Channel = device::gda::Channel<Policy>;
-
   /// Of every `batch` messages one rings, and the last. Threads that share a queue ring in turns.
-  BELFRY_FN device::gda::Announce announce(std::uint32_t me, std::uint64_t i) const {
+  BELFRY_FN device::Announce announce(std::uint32_t me, std::uint64_t i) const {
     const bool now = (i + me + 1) % job.batch == 0 || i + 1 == job.messages_a_thread;
-    return now ? device::gda::Announce::now : device::gda::Announce::later;
+    return now ? device::Announce::now : device::Announce::later;
   }
 
   BELFRY_FN device::Operation post(Channel& channel, std::uint32_t me, std::uint64_t i,
-                                   device::gda::Announce announce) const {
+                                   device::Announce announce) const {
     const device::Place remote = job.target_of(me, i);
     if constexpr (from == PutFrom::register_) {
       return channel.put_value(device::Thread{}, remote, target_value(job.seed + me, i), announce,
@@ -67,7 +66,7 @@ struct ThreadRateKernel {
       const bool now =
           (i / job.queues_a_thread + 1) % job.batch == 0 || i + job.queues_a_thread >= job.messages_a_thread;
       const device::Operation op =
-          post(channel, me, i, now ? device::gda::Announce::now : device::gda::Announce::later);
+          post(channel, me, i, now ? device::Announce::now : device::Announce::later);
       if (!op.ok()) return outcome_of(op);
     }
     for (std::uint32_t q = 0; q < job.queues_a_thread; ++q) {
@@ -103,9 +102,9 @@ struct WarpRateKernel {
     const std::uint32_t calls_a_doorbell = job.batch <= port::kWarpSize ? 1 : job.batch / port::kWarpSize;
     for (std::uint64_t i = 0; i < job.messages_a_thread; ++i) {
       const bool now = (i + 1) % calls_a_doorbell == 0 || i + 1 == job.messages_a_thread;
-      const device::Operation op = channel.put_value_each(
-          warp, job.target_of(me, i), target_value(job.seed + me, i),
-          now ? device::gda::Announce::now : device::gda::Announce::later, kKernelTimeout);
+      const device::Operation op =
+          channel.put_value_each(warp, job.target_of(me, i), target_value(job.seed + me, i),
+                                 now ? device::Announce::now : device::Announce::later, kKernelTimeout);
       if (!op.ok()) return outcome_of(op);
     }
     return channel.flush(warp, kKernelTimeout);

@@ -11,6 +11,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "bench/kernel_runner.hpp"
@@ -29,24 +30,16 @@ class RunnerOf final : public KernelRunner {
   const char* name() const override { return launcher_.name(); }
   std::shared_ptr<void> allocate(std::size_t bytes) override { return launcher_.allocate(bytes); }
 
-  void puts(const std::string& arm, const PutJob& job) override {
-    with_op_arm(arm, [&](auto a) {
-      using Arm = decltype(a);
-      launcher_.launch(1, 1, PutKernel<typename Arm::Policy, Arm::from>{job});
-    });
-  }
+  void puts(const std::string& arm, const PutJob& job) override { run_arm<PutKernel>(arm, job); }
+  void puts(const std::string& arm, const ProxyPutJob& job) override { run_arm<PutKernel>(arm, job); }
   void round_trips(const std::string& arm, const FlagJob& job) override {
-    with_op_arm(arm, [&](auto a) {
-      using Arm = decltype(a);
-      launcher_.launch(1, 1, RoundTripKernel<typename Arm::Policy, Arm::from>{job});
-    });
+    run_arm<RoundTripKernel>(arm, job);
   }
-  void echo(const std::string& arm, const FlagJob& job) override {
-    with_op_arm(arm, [&](auto a) {
-      using Arm = decltype(a);
-      launcher_.launch(1, 1, EchoKernel<typename Arm::Policy, Arm::from>{job});
-    });
+  void round_trips(const std::string& arm, const ProxyFlagJob& job) override {
+    run_arm<RoundTripKernel>(arm, job);
   }
+  void echo(const std::string& arm, const FlagJob& job) override { run_arm<EchoKernel>(arm, job); }
+  void echo(const std::string& arm, const ProxyFlagJob& job) override { run_arm<EchoKernel>(arm, job); }
   void doorbells(const DoorbellJob& job) override { launcher_.launch(1, 1, DoorbellKernel{job}); }
 
   void scope(CompletionScope scope, const ScopeJob& job) override {
@@ -77,12 +70,18 @@ class RunnerOf final : public KernelRunner {
         return kind.across_blocks ? warp_rate<Sharing::gpu>(grid, job) : warp_rate<Sharing::block>(grid, job);
     }
   }
+  void rate(Grid grid, const ProxyRateJob& job) override {
+    using Policy = ProxyPolicy<device::proxy::Protocol::tuned, device::proxy::Form::payload_visible>;
+    launcher_.launch(grid.blocks, grid.threads,
+                     ThreadRateKernel<device::proxy::Channel<Policy>, PutFrom::register_>{job});
+  }
 
  private:
   template <device::Sharing sharing, device::Publication publication, device::Payload payload, PutFrom from>
   void thread_rate(Grid grid, const RateJob& job) {
-    launcher_.launch(grid.blocks, grid.threads,
-                     ThreadRateKernel<RatePolicy<sharing, publication, payload>, from>{job});
+    launcher_.launch(
+        grid.blocks, grid.threads,
+        ThreadRateKernel<device::gda::Channel<RatePolicy<sharing, publication, payload>>, from>{job});
   }
   void own_rate(const RateKind& kind, Grid grid, const RateJob& job) {
     using device::Payload;
@@ -107,14 +106,20 @@ class RunnerOf final : public KernelRunner {
     launcher_.launch(grid.blocks, grid.threads, WarpRateKernel<Policy>{job});
   }
 
-  template <class Use>
-  static void with_op_arm(const std::string& name, const Use& use) {
+  /// One thread of the kernel of the arm of this name, among those of the job's transport.
+  template <template <class> class Kernel, class Job>
+  void run_arm(const std::string& name, const Job& job) {
     bool found = false;
-    for_each_op_arm([&](auto arm) {
+    const auto visit = [&](auto arm) {
       if (name != arm.name) return;
       found = true;
-      use(arm);
-    });
+      launcher_.launch(1, 1, Kernel<decltype(arm)>{job});
+    };
+    if constexpr (std::is_same_v<decltype(job.view), device::EndpointView>) {
+      for_each_op_arm(visit);
+    } else {
+      for_each_proxy_arm(visit);
+    }
     if (!found) throw std::invalid_argument("no kernel for the arm '" + name + "'");
   }
 

@@ -34,7 +34,7 @@ BELFRY_FN inline bool has_room(const Ring& ring, std::uint64_t end, std::uint64_
   return !port::kept(port::Step::proxy_room) || end - taken <= (std::uint64_t{1} << ring.log_slots);
 }
 
-/// The worker's progress, read across PCIe where the ring is a GPU's.
+/// The worker's progress, read across PCIe where the ring is a GPU's, by who waits for it.
 /// The other end: the worker has read a slot before it counts it (mutant: proxy_taken_after_read). Here the
 /// stores into that slot depend on the value loaded.
 BELFRY_FN inline std::uint64_t read_taken(const Ring& ring) {
@@ -78,12 +78,11 @@ BELFRY_FN RingSlots reserve_shared(const Ring& ring, std::uint32_t count, port::
   port::Patience patience(timeout);
   std::uint64_t seen = port::load<port::Scope::gpu>(&ring.state->reserved);
   for (;;) {
-    std::uint64_t taken = cached ? port::load<port::Scope::gpu>(&ring.state->taken) : read_taken(ring);
+    std::uint64_t taken = cached ? port::load<port::Scope::gpu>(&ring.state->taken)
+                                 : port::load<port::Scope::system>(ring.taken);
     if (!has_room(ring, seen + count, taken)) {
-      if constexpr (cached) {
-        taken = read_taken(ring);
-        port::fetch_max<port::Scope::gpu>(&ring.state->taken, taken);
-      }
+      taken = read_taken(ring);
+      if constexpr (cached) port::fetch_max<port::Scope::gpu>(&ring.state->taken, taken);
       if (!has_room(ring, seen + count, taken)) {
         if (!wait_for_room(ring, patience, slots)) return slots;
         seen = port::load<port::Scope::gpu>(&ring.state->reserved);
