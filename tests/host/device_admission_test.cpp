@@ -58,7 +58,7 @@ TEST(Admission, NamesRequirementQueueAndRemedy) {
   EXPECT_THAT(refusals[0].remedy, HasSubstr("DeviceEndpointOptions::doorbell to record"));
 
   device::Requirements requirements;
-  requirements.completion_layout = CompletionLayout::collapsed;
+  requirements.completion_layout = CompletionLayout::ring;
   requirements.max_inline = 973;
   endpoint.queues[5].doorbell_mode = DoorbellMode::record;
   refusals = endpoint.refusals(requirements);
