@@ -30,6 +30,7 @@ struct World::Reading {
   Where where;
   int port = 0;
   Stamp stamp = 0;
+  std::uint64_t read = 0;  ///< hash of what it took
 };
 
 class World::Agent final : public port::CpuLane {
@@ -56,6 +57,7 @@ class World::Agent final : public port::CpuLane {
   bool free_turn = false;
   /// Reads since it last stored: a loop that has read the same twice waits for one of them to change.
   std::vector<Reading> readings;
+  std::uint64_t before_readings = 0;  ///< chain, when it last stored
   std::optional<Coroutine> coroutine;
 
   struct Meeting {

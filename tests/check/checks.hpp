@@ -19,6 +19,8 @@ struct Check {
   std::optional<port::Step> without;
   /// Too large for the quick set.
   bool is_long = false;
+  /// Too large for all of it at all: executions of at most so many deviations. Below 0: all.
+  int deviations = -1;
 };
 
 struct Judgement {
@@ -28,9 +30,15 @@ struct Judgement {
   std::string trace;     ///< of an unexpected violation
 };
 
-/// Explores all of it if that ends within the limits; else what deviates little, and then at random.
+/// Explores what the check asks for if that ends within the limits; else what deviates less, and then at
+/// random.
 Judgement judge(const Check& check, const Limits& limits, std::uint64_t seed = 1);
 
+/// The scenario with the step left out: said to fail.
+Check mutant_of(port::Step step, const Scenario& scenario);
+
+/// Every step of the checked protocols left out: all fail.
+std::vector<Check> all_mutants();
 /// Every check there is.
 std::vector<Check> all_checks();
 

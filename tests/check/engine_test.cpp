@@ -139,7 +139,7 @@ TEST(Engine, ASeedIsASchedule) {
   const Report once = explore_random(s, 7, limits);
   const Report again = explore_random(s, 7, limits);
   ASSERT_TRUE(once.violated);
-  EXPECT_EQ(schedule_text(once.finding.choices), schedule_text(again.finding.choices));
+  EXPECT_EQ(schedule_text(once.finding.schedule), schedule_text(again.finding.schedule));
 }
 
 // Fault: a load that is delayed past a store that depends on it: a value out of thin air.
@@ -198,7 +198,9 @@ TEST(Engine, UndeclaredMemoryIsRefused) {
 // Fault: a schedule of words and not of numbers is run as if it were one.
 TEST(Engine, SchedulesAreRead) {
   EXPECT_EQ(schedule_text(parse_schedule("0.2.13")), "0.2.13");
-  EXPECT_TRUE(parse_schedule("-").empty());
+  EXPECT_EQ(schedule_text(parse_schedule("0.2.13/4.7")), "0.2.13/4.7");
+  EXPECT_EQ(schedule_text(parse_schedule("-/-")), "-/-");
+  EXPECT_TRUE(parse_schedule("-").choices.empty());
   EXPECT_THROW(parse_schedule("0.x"), Misuse);
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
+#include <ctime>
 #include <map>
 #include <queue>
 #include <random>
@@ -18,7 +18,8 @@
 namespace belfry::check {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// Of this process: a search is as long on a machine that does something else besides.
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 int cost(const Choice& choice) { return choice.taken != 0 && !choice.free ? 1 : 0; }
 
@@ -85,7 +86,7 @@ class Exploration {
   Report report;
 
   bool spent() {
-    report.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    report.seconds = cpu_seconds() - start_;
     return report.executions >= limits_.executions || report.seconds >= limits_.seconds;
   }
 
@@ -97,18 +98,23 @@ class Exploration {
     for (;;) {
       guide.at = 0;
       Verdict verdict;
+      std::vector<bool> assumed = contended_;
+      if (assumed.empty()) assumed.resize(1, false);
+      if (scenario_.settings.load_delay) assumed.clear();
       {
         World world(scenario_.settings, guide);
         scenario_.build(world);
         world.foreseeable = &foreseeable_;
+        if (!assumed.empty()) world.contended = &assumed;
         verdict = world.run();
         ++report.executions;
         steps = world.steps();
         choices = world.choices();
         for (const Sighting& s : world.sightings) seen_.insert(s);
+        note_uses(world);
         if (verdict == Verdict::violated && !report.violated) {
           report.violated = true;
-          report.finding = {world.violation(), choices, steps};
+          report.finding = {world.violation(), {choices, assumed}, steps};
         }
         if (verdict == Verdict::certify) {
           asked_ = {choices, world.foresight_at_hand(), world.emitted_by_reader()};
@@ -136,6 +142,15 @@ class Exploration {
     return true;
   }
 
+  /// Whether an execution was made on the assumption that a line is quiet, and it was not: then all is begun
+  /// anew. Each time the set of lines that are not quiet has grown, so this ends.
+  bool begin_anew() {
+    if (!found_noise_ || scenario_.settings.load_delay) return false;
+    found_noise_ = false;
+    states_.clear();
+    return true;
+  }
+
   /// Loads may foresee what was stored in the executions before: until nothing new comes up.
   bool learn() {
     if (seen_.size() == foreseeable_.size()) return false;
@@ -155,6 +170,23 @@ class Exploration {
     std::size_t foresight = 0;
     std::uint64_t emitted = 0;
   };
+
+  void note_uses(const World& world) {
+    const std::size_t lines = world.writers.size();
+    if (contended_.size() < lines) {
+      contended_.resize(lines, false);
+      users_.resize(lines, 0);
+      writers_.resize(lines, 0);
+    }
+    for (std::size_t i = 0; i < lines; ++i) {
+      users_[i] |= world.users[i];
+      writers_[i] |= world.writers[i];
+      const bool several = (users_[i] & (users_[i] - 1)) != 0;
+      if (writers_[i] == 0 || !several || contended_[i]) continue;
+      contended_[i] = true;
+      found_noise_ = true;
+    }
+  }
 
   Certificate certificate_of(const std::vector<Choice>& taken, std::size_t foresight,
                              std::uint64_t emitted) const {
@@ -185,8 +217,11 @@ class Exploration {
 
   const Scenario& scenario_;
   const Limits limits_;
-  const Clock::time_point start_ = Clock::now();
+  const double start_ = cpu_seconds();
   std::unordered_map<std::uint64_t, int> states_;
+  bool found_noise_ = false;
+  std::vector<bool> contended_;
+  std::vector<std::uint64_t> users_, writers_;
   std::vector<Sighting> foreseeable_;
   std::set<Sighting> seen_;
   std::map<Key, Certificate> certificates_;
@@ -211,6 +246,10 @@ bool depth_first(Exploration& exploration, Guide& guide) {
     };
     exploration.execute(guide);
     if (exploration.report.violated) return false;
+    if (exploration.begin_anew()) {
+      guide.path.clear();
+      continue;
+    }
     // The next path: the last choice that has an answer left.
     guide.path = exploration.choices;
     for (;;) {
@@ -262,7 +301,13 @@ Report explore_shortest(const Scenario& scenario, const Limits& limits) {
       guide.enter_new = [&](std::uint64_t state, int running) {
         return exploration.enter(state, running, 0);
       };
-      if (exploration.execute(guide) != Verdict::stopped) continue;
+      const Verdict verdict = exploration.execute(guide);
+      if (exploration.begin_anew()) {
+        open = {};
+        open.push({0, number++, {}});
+        continue;
+      }
+      if (verdict != Verdict::stopped) continue;
       for (unsigned taken = 0; taken < guide.stopped_at.count; ++taken) {
         std::vector<Choice> path = exploration.choices;
         path.push_back(guide.stopped_at);
@@ -289,35 +334,62 @@ Report explore_random(const Scenario& scenario, std::uint64_t seed, const Limits
   return exploration.report;
 }
 
-std::string schedule_text(const std::vector<Choice>& choices) {
+std::string schedule_text(const Schedule& schedule) {
   std::string text;
-  for (const Choice& c : choices) text += (text.empty() ? "" : ".") + std::to_string(c.taken);
-  return text.empty() ? "-" : text;
+  for (const Choice& c : schedule.choices) text += (text.empty() ? "" : ".") + std::to_string(c.taken);
+  if (text.empty()) text = "-";
+  if (schedule.contended.empty()) return text;
+  char separator = '/';
+  for (std::size_t line = 0; line < schedule.contended.size(); ++line) {
+    if (!schedule.contended[line]) continue;
+    text += separator + std::to_string(line);
+    separator = '.';
+  }
+  return separator == '/' ? text + "/-" : text;
 }
 
-std::vector<Choice> parse_schedule(const std::string& text) {
-  std::vector<Choice> choices;
-  if (text == "-") return choices;
+namespace {
+
+std::vector<std::uint16_t> parse_numbers(const std::string& text) {
+  std::vector<std::uint16_t> numbers;
+  if (text == "-") return numbers;
   const char* at = text.data();
   const char* const end = at + text.size();
-  while (at < end) {
-    Choice c;
-    const auto [next, error] = std::from_chars(at, end, c.taken);
+  while (at <= end) {
+    const auto [next, error] = std::from_chars(at, end, numbers.emplace_back());
     if (error != std::errc{} || (next != end && *next != '.'))
       throw Misuse("a schedule is numbers with dots in between, as a failing check prints it: '" + text +
                    "'");
-    choices.push_back(c);
-    at = next == end ? end : next + 1;
+    at = next + 1;
   }
-  return choices;
+  return numbers;
 }
 
-std::string replay(const Scenario& scenario, const std::vector<Choice>& choices) {
+}  // namespace
+
+Schedule parse_schedule(const std::string& text) {
+  Schedule schedule;
+  const auto slash = text.find('/');
+  for (std::uint16_t taken : parse_numbers(text.substr(0, slash))) {
+    schedule.choices.emplace_back();
+    schedule.choices.back().taken = taken;
+  }
+  if (slash == std::string::npos) return schedule;
+  schedule.contended.resize(1, false);
+  for (std::uint16_t line : parse_numbers(text.substr(slash + 1))) {
+    if (schedule.contended.size() <= line) schedule.contended.resize(line + 1u, false);
+    schedule.contended[line] = true;
+  }
+  return schedule;
+}
+
+std::string replay(const Scenario& scenario, const Schedule& schedule) {
   Guide guide;
-  guide.path = choices;
+  guide.path = schedule.choices;
   World world(scenario.settings, guide);
   world.trace.on = true;
   scenario.build(world);
+  if (!schedule.contended.empty()) world.contended = &schedule.contended;
   const Verdict verdict = world.run();
   std::string text = world.trace.text(world.memory());
   if (guide.diverged)

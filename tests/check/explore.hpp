@@ -19,15 +19,22 @@ struct Scenario {
 
 struct Limits {
   std::uint64_t executions = 5'000'000;
-  double seconds = 60;
+  double seconds = 60;  ///< of this process, on a core
   /// Unusual choices an execution may take: an agent taken off while it could go on, a read of something old,
   /// a store out of order. Below 0: any number.
   int deviations = -1;
 };
 
+/// What it takes to run an execution again: its choices, and which lines were held to be contended, for that
+/// decides where there is a choice.
+struct Schedule {
+  std::vector<Choice> choices;
+  std::vector<bool> contended;  ///< [line]; empty: all
+};
+
 struct Finding {
   Violation violation;
-  std::vector<Choice> choices;
+  Schedule schedule;
   unsigned steps = 0;
 };
 
@@ -50,10 +57,10 @@ Report explore_shortest(const Scenario& scenario, const Limits& limits = {});
 Report explore_random(const Scenario& scenario, std::uint64_t seed, const Limits& limits);
 
 /// Runs one schedule again. \return the trace and how it ended, for people
-std::string replay(const Scenario& scenario, const std::vector<Choice>& choices);
-/// "0.2.1": what was taken, choice by choice.
-std::string schedule_text(const std::vector<Choice>& choices);
+std::string replay(const Scenario& scenario, const Schedule& schedule);
+/// "0.2.1/4.7": what was taken, choice by choice, and the contended lines.
+std::string schedule_text(const Schedule& schedule);
 /// \throws Misuse for what is not a schedule
-std::vector<Choice> parse_schedule(const std::string& text);
+Schedule parse_schedule(const std::string& text);
 
 }  // namespace belfry::check

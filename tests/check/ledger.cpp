@@ -34,6 +34,15 @@ void Ledger::completed(std::size_t operation) {
   o.completed = true;
 }
 
+void Ledger::told_failed(std::size_t operation) {
+  const Operation& o = operations_[operation];
+  world_.require(!o.executed, Property::exactly_once, o.name + " is said to have failed, and was executed");
+}
+
+void Ledger::refused(std::size_t operation) {
+  if (operation != kNop) operations_[operation].refused = true;
+}
+
 std::size_t Ledger::fetched(wire::WqeOpcode opcode, std::uint64_t remote, std::uint64_t index) {
   if (opcode == wire::WqeOpcode::nop && nops_) return kNop;
   bool before = false;
@@ -68,7 +77,8 @@ void Ledger::executed(std::size_t operation, std::uint64_t value) {
 
 void Ledger::check_all_executed() {
   for (const Operation& o : operations_)
-    world_.require(o.executed, Property::exactly_once, o.name + " was posted and never executed");
+    world_.require(o.executed || o.refused, Property::exactly_once,
+                   o.name + " was posted and never executed");
 }
 
 }  // namespace belfry::check

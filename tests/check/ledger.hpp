@@ -24,15 +24,20 @@ class Ledger {
   /// Its poster was told that it is complete.
   void completed(std::size_t operation);
 
+  /// Its poster was told that it failed.
+  void told_failed(std::size_t operation);
+
   /// The NIC has decoded a WQE. \return the operation's number
   std::size_t fetched(wire::WqeOpcode opcode, std::uint64_t remote, std::uint64_t index);
   /// The NIC is done with it. \param value what it moved
   void executed(std::size_t operation, std::uint64_t value);
+  /// The NIC has failed or flushed it.
+  void refused(std::size_t operation);
   /// A WQE that a flush needs, and nobody intended.
   void allow_nops() { nops_ = true; }
   static constexpr std::size_t kNop = static_cast<std::size_t>(-1);
 
-  /// At the end: every operation was executed once; the posters know of those that they waited for.
+  /// At the end: every operation was executed once, or failed by the NIC.
   void check_all_executed();
 
  private:
@@ -45,6 +50,7 @@ class Ledger {
     bool index_known = false;
     bool fetched = false;
     bool executed = false;
+    bool refused = false;
     bool completed = false;
   };
   void know_index(Operation& operation, std::uint64_t index);

@@ -1,9 +1,8 @@
-#include "check/litmus_document.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "check/documents.hpp"
 #include "check/litmus_shapes.hpp"
 
 namespace belfry::check {

@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "check/checks.hpp"
-#include "check/litmus_document.hpp"
+#include "check/documents.hpp"
 #include "check/misuse.hpp"
 #include "check/mutant.hpp"
 
@@ -40,7 +40,7 @@ void print(const Check& check, const Judgement& j, const Options& options) {
                            {"executions", r.executions},
                            {"states", r.states},
                            {"seconds", r.seconds}};
-    if (r.violated) line["schedule"] = schedule_text(r.finding.choices);
+    if (r.violated) line["schedule"] = schedule_text(r.finding.schedule);
     fmt::print("{}\n", line.dump());
     return;
   }
@@ -50,7 +50,7 @@ void print(const Check& check, const Judgement& j, const Options& options) {
   if (!r.violated) fmt::print("          it should have failed: no execution that was tried does\n");
   if (r.violated)
     fmt::print("{}\nAgain: ./dev check --replay {} {}\n", j.trace, check.scenario.name,
-               schedule_text(r.finding.choices));
+               schedule_text(r.finding.schedule));
 }
 
 int replay_one(const std::vector<Check>& checks, const Options& options) {
@@ -58,16 +58,16 @@ int replay_one(const std::vector<Check>& checks, const Options& options) {
     if (check.scenario.name != options.replay[0]) continue;
     std::optional<Mutant> mutant;
     if (check.without) mutant.emplace(*check.without);
-    std::vector<Choice> choices;
+    Schedule schedule;
     if (options.replay.size() > 1) {
-      choices = parse_schedule(options.replay[1]);
+      schedule = parse_schedule(options.replay[1]);
     } else {
       const Report report = explore_shortest(check.scenario, {5'000'000, options.seconds, -1});
       if (!report.violated) throw Misuse("no schedule of " + check.scenario.name + " was found that fails");
-      choices = report.finding.choices;
-      fmt::print("The shortest schedule that fails: {}\n", schedule_text(choices));
+      schedule = report.finding.schedule;
+      fmt::print("The shortest schedule that fails: {}\n", schedule_text(schedule));
     }
-    fmt::print("{}", replay(check.scenario, choices));
+    fmt::print("{}", replay(check.scenario, schedule));
     return 0;
   }
   throw Misuse("no scenario '" + options.replay[0] + "': see ./dev check --list");
@@ -108,12 +108,14 @@ int main_of(int argc, char** argv) {
          "SCENARIO [SCHEDULE]: print one execution step by step; without a schedule the shortest that fails")
       ->expected(1, 2);
   app.add_option("--seed", options.seed, "Of the random search, where a scenario is too large for all of it");
-  app.add_option("--seconds", options.seconds, "Time for each search of one scenario")
+  app.add_option("--seconds", options.seconds, "Seconds on a core for each search of one scenario")
       ->check(CLI::PositiveNumber);
   auto* litmus = app.add_subcommand("litmus", "Print docs/litmus.md as the memory has it today");
+  auto* mutants = app.add_subcommand(
+      "mutants", "Print the table of mutants in docs/ordering.md as the checker finds it today");
   CLI11_PARSE(app, argc, argv);
-  if (litmus->parsed()) {
-    fmt::print("{}", litmus_document());
+  if (litmus->parsed() || mutants->parsed()) {
+    fmt::print("{}", litmus->parsed() ? litmus_document() : mutant_table());
     return 0;
   }
   std::vector<Check> checks = all_checks();

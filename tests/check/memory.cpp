@@ -318,12 +318,42 @@ Message& Memory::insert(Observer& who, const Where& where, std::uint64_t value, 
                 [&](std::size_t cell) { who.now.raise(cell, m.stamp); });
   const auto at = line.order.begin() + static_cast<std::ptrdiff_t>(behind) + 1;
   Message& stored = *line.order.insert(at, std::move(m));
-  hash_ ^= line.hash;
-  line.hash = where.line + 1;
-  for (const Message& each : line.order)
-    line.hash = mix(line.hash, static_cast<std::uint64_t>(each.writer + 1) << 32 | each.number);
-  hash_ ^= line.hash;
+  stored.hash = hash_of(stored);
+  rehash(where.line);
   return stored;
+}
+
+std::uint64_t Memory::hash_of(const Message& m) {
+  std::uint64_t hash = mix(static_cast<std::uint64_t>(m.writer + 1) << 32 | m.mask,
+                           m.modifies ? static_cast<std::uint64_t>(m.read_from) + 1 : 0);
+  for (std::uint8_t byte : m.bytes) hash = (hash ^ byte) * 0x100000001b3u;
+  hash = mix(hash, static_cast<std::uint64_t>(m.scope) << 1 | (m.strong ? 1 : 0));
+  for (const Release& r : m.releases) {
+    hash = mix(hash, static_cast<std::uint64_t>(r.by));
+    for (const SharedView& view : r.to) hash = mix(hash, view == nullptr ? 0 : view->hash());
+  }
+  return hash;
+}
+
+void Memory::rehash(std::size_t number) {
+  Line& line = lines_[number];
+  hash_ ^= line.hash;
+  line.hash = number + 1;
+  for (const Message& each : line.order)
+    line.hash = mix(line.hash, each.hash + static_cast<std::uint64_t>(each.stamp));
+  hash_ ^= line.hash;
+}
+
+std::uint64_t Memory::hash_of(const Observer& who) const {
+  std::uint64_t hash = mix(who.now.hash(), who.floor.hash());
+  for (const View& view : who.read) hash = mix(hash, view.hash());
+  for (const auto* views : {&who.released, &who.fenced})
+    for (const SharedView& view : *views) hash = mix(hash, view == nullptr ? 0 : view->hash());
+  for (const auto* kept : {&who.released_at, &who.read_at})
+    for (const Observer::AtBytes& at : *kept)
+      for (const SharedView& view : at.views)
+        hash = mix(mix(hash, at.line << 16 | at.mask), view == nullptr ? 0 : view->hash());
+  return hash;
 }
 
 const Message& Memory::write(Observer& who, const Where& where, std::uint64_t value, const Manner& how,
@@ -342,6 +372,8 @@ std::uint64_t Memory::modify(Observer& who, const Where& where, std::size_t mess
   written.read_from = read_from;
   for (Release& r : inherited)
     if (r.by != who.id) written.releases.push_back(std::move(r));
+  written.hash = hash_of(written);
+  rehash(where.line);
   return before;
 }
 

@@ -63,7 +63,8 @@ struct Message {
   bool modifies = false;  ///< written by a read-modify-write
   Stamp read_from = 0;    ///< then: the message that it read
   std::vector<Release> releases;
-  unsigned step = 0;  ///< when it was made, for traces
+  std::uint64_t hash = 0;  ///< of what it says and what it hands over
+  unsigned step = 0;       ///< when it was made, for traces
 };
 
 struct Line {
@@ -130,6 +131,7 @@ class Memory {
   const Region& region_of(const Where& where) const { return regions_[lines_[where.line].region]; }
   /// Noted in each message, for traces.
   unsigned step = 0;
+  std::size_t lines() const { return lines_.size(); }
   const Line& line(const Where& where) const { return lines_[where.line]; }
   bool has_observer(int id) const { return id >= 0 && static_cast<std::size_t>(id) < observers_.size(); }
   Observer& observer(int id) { return observers_[static_cast<std::size_t>(id)]; }
@@ -174,6 +176,8 @@ class Memory {
                   const Where& where) const;
   void fulfil(std::size_t foresight, const Message& message);
 
+  /// Of all that binds an observer.
+  std::uint64_t hash_of(const Observer& who) const;
   /// Equal for equal contents, whatever the order in which they came about.
   std::uint64_t hash() const { return hash_; }
 
@@ -186,6 +190,8 @@ class Memory {
   Stamp floor_of(const Observer& who, const Where& where) const;
   Message& insert(Observer& who, const Where& where, std::uint64_t value, const Manner& how,
                   std::size_t behind, bool modifies);
+  static std::uint64_t hash_of(const Message& message);
+  void rehash(std::size_t line);
   void acquire_read(Observer& who, Scope scope);
   void release_now(Observer& who, Scope scope);
   std::size_t view_size() const { return cells_ + kMaxForesights; }

@@ -6,6 +6,8 @@
 
 namespace belfry::check {
 
+const char* step_name(port::Step step);
+
 class Mutant {
  public:
   explicit Mutant(port::Step without);

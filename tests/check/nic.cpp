@@ -39,8 +39,9 @@ Nic::Nic(World& world, NicQueue queue, Ledger& ledger, NicBehaviour behaviour, c
       queue_(queue),
       ledger_(ledger),
       behaviour_(std::move(behaviour)),
-      next_(queue.first_index) {
-  retired_ = world.make<std::uint64_t>(name + ".retired", depth(), MemoryKind::registers);
+      next_(queue.first_index),
+      completions_(queue.first_completion) {
+  retired_.assign(depth(), 0);
   continues_.assign(depth(), false);
   requester_ = world.add_daemon(name, nic_port(), [this] { run(); });
   responder_ = world.add_port(name + ".responder", nic_port());
@@ -138,7 +139,11 @@ void Nic::execute(std::uint64_t index) {
       wqe.control.segments() > 1 ? wqe.segment<wire::RemoteAddressSegment>(1).address.get() : 0;
   const std::size_t operation = ledger_.fetched(opcode, remote, index);
   const bool fails = failed_ || (behaviour_.fails_at && *behaviour_.fails_at == index);
-  if (!fails) ledger_.executed(operation, move(wqe, operation));
+  if (fails) {
+    ledger_.refused(operation);
+  } else {
+    ledger_.executed(operation, move(wqe, operation));
+  }
   retire(index, blocks);
   const wire::Syndrome why = failed_ ? wire::Syndrome::flushed : wire::Syndrome::remote_access;
   failed_ = fails;
@@ -186,8 +191,7 @@ std::uint64_t Nic::move(const Wqe& wqe, std::size_t) {
 }
 
 void Nic::retire(std::uint64_t index, unsigned blocks) {
-  for (std::uint64_t b = index; b < index + blocks; ++b)
-    dma_write(requester_, retired_ + (b & (depth() - 1)), b + 1);
+  for (std::uint64_t b = index; b < index + blocks; ++b) retired_[b & (depth() - 1)] = b + 1;
 }
 
 void Nic::complete(std::uint64_t index, wire::WqeOpcode opcode, bool failed, wire::Syndrome syndrome) {
@@ -219,7 +223,8 @@ void Nic::watch_store(const Observer& who, const void* at, std::uint64_t value) 
   if (offset % wire::kBlockBytes == 0) watch_slot(who, offset / wire::kBlockBytes, value);
 }
 
-/// A WQE's first 8 B are stored: all of its blocks must be free, and the storer must have seen that.
+/// A WQE's first 8 B are stored: all of its blocks must be free. A store is made as soon as its agent comes
+/// to it, so that an agent which knows too little of the NIC is early in some execution.
 void Nic::watch_slot(const Observer& who, std::uint64_t block, std::uint64_t first_word) {
   if (continues_[block]) {
     continues_[block] = false;
@@ -231,21 +236,13 @@ void Nic::watch_slot(const Observer& who, std::uint64_t block, std::uint64_t fir
   for (std::uint64_t b = index; b < index + blocks; ++b) {
     if (b > index) continues_[b & (depth() - 1)] = true;
     if (b < queue_.first_index + depth()) continue;
-    world_.require(knows_retired(who, b - depth()), Property::retired_before_overwrite,
-                   fmt::format("{} stores block {} to a slot whose block {} is not known to it as retired",
-                               who.name, b, b - depth()));
+    world_.require(
+        is_retired(b - depth()), Property::retired_before_overwrite,
+        fmt::format("{} stores block {} to a slot whose block {} is not retired", who.name, b, b - depth()));
   }
 }
 
-bool Nic::knows_retired(const Observer& who, std::uint64_t index) const {
-  const Memory& memory = world_.memory();
-  const Where where = memory.locate(retired_ + (index & (depth() - 1)), 8);
-  const auto& order = memory.line(where).order;
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if ((order[i].mask & where.mask) != 0 && memory.value_at(where, i) == index + 1)
-      return who.now[where.first_cell] >= order[i].stamp;
-  return false;
-}
+bool Nic::is_retired(std::uint64_t index) const { return retired_[index & (depth() - 1)] > index; }
 
 /// A doorbell is stored: whoever rings must have seen each WQE it announces.
 void Nic::watch_doorbell(const Observer& who, std::uint64_t bell) {

@@ -30,6 +30,7 @@ struct NicQueue {
   bool collapsed = false;  ///< every CQE goes to entry 0
   std::uint32_t qpn = 0;
   std::uint64_t first_index = 0;
+  std::uint64_t first_completion = 0;
 };
 
 struct NicBehaviour {
@@ -63,7 +64,7 @@ class Nic {
   void watch_store(const Observer& who, const void* at, std::uint64_t value);
   void watch_slot(const Observer& who, std::uint64_t block, std::uint64_t first_word);
   void watch_doorbell(const Observer& who, std::uint64_t bell);
-  bool knows_retired(const Observer& who, std::uint64_t index) const;
+  bool is_retired(std::uint64_t index) const;
 
   std::uint64_t depth() const { return std::uint64_t{1} << queue_.log_blocks; }
   std::uint64_t* slot(std::uint64_t index) const;
@@ -80,9 +81,7 @@ class Nic {
   NicBehaviour behaviour_;
   int requester_ = 0;
   int responder_ = 0;
-  /// By slot: one past the last block that was retired there. Not on any wire: whoever overwrites a slot must
-  /// have it in view, by whatever way it learnt that the slot is free.
-  std::uint64_t* retired_ = nullptr;
+  std::vector<std::uint64_t> retired_;  ///< by slot: one past the last block that was retired there
   std::uint64_t next_ = 0;
   std::uint64_t last_bell_ = 0;
   std::uint64_t completions_ = 0;

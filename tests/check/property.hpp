@@ -11,11 +11,12 @@ enum class Property {
   ready_before_doorbell,     ///< no doorbell past an unready slot
   payload_before_doorbell,   ///< the payload is there when the NIC reads it
   retired_before_overwrite,  ///< no overwrite of an unretired slot
-  exactly_once,              ///< every operation is executed and completes once
-  in_order,                  ///< in the order of its queue
-  signal_implies_payload,    ///< whoever sees a signal sees its payload
-  completion_implies_data,   ///< whoever sees a completion sees what it stands for
-  waits_end,                 ///< no wait without an end
+  exactly_once,  ///< every operation is executed and completes once, and only what was not has failed
+  in_order,      ///< in the order of its queue
+  signal_implies_payload,   ///< whoever sees a signal sees its payload
+  completion_implies_data,  ///< whoever sees a completion sees what it stands for
+  cause_known,              ///< who is told of a failure is told its cause
+  waits_end,                ///< no wait without an end
 };
 
 constexpr const char* property_name(Property property) {
@@ -36,6 +37,8 @@ constexpr const char* property_name(Property property) {
       return "signal_implies_payload";
     case Property::completion_implies_data:
       return "completion_implies_data";
+    case Property::cause_known:
+      return "cause_known";
     case Property::waits_end:
       return "waits_end";
   }

@@ -45,7 +45,7 @@ TEST(ToyQueue, AFailingScheduleReplaysAndNamesItsLines) {
   const Scenario scenario = toy_scenario(c);
   const Report report = explore_shortest(scenario);
   ASSERT_TRUE(report.violated);
-  const std::string schedule = schedule_text(report.finding.choices);
+  const std::string schedule = schedule_text(report.finding.schedule);
   const std::string trace = replay(scenario, parse_schedule(schedule));
   EXPECT_EQ(trace, replay(scenario, parse_schedule(schedule)));
   EXPECT_NE(trace.find("VIOLATED fetch_after_stores"), std::string::npos) << trace;

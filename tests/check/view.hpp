@@ -2,10 +2,14 @@
 /// \file
 /// What somebody knows of the memory: for each cell the oldest message that may still be read.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
+
+#include "check/hash.hpp"
 
 namespace belfry::check {
 
@@ -31,6 +35,17 @@ class View {
   void join_where(const View& other, const std::vector<bool>& marked) {
     for (std::size_t i = 0; i < stamps_.size(); ++i)
       if (marked[i] && stamps_[i] < other.stamps_[i]) stamps_[i] = other.stamps_[i];
+  }
+  std::uint64_t hash() const {
+    // Four stamps at a time: a state is hashed at each step.
+    std::uint64_t hash = stamps_.size();
+    for (std::size_t i = 0; i < stamps_.size(); i += 4) {
+      std::uint64_t four = 0;
+      std::memcpy(&four, &stamps_[i], std::min<std::size_t>(4, stamps_.size() - i) * sizeof(Stamp));
+      hash = (hash ^ four) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 29;
+    }
+    return hash;
   }
   /// Whether it knows all that the other one knows.
   bool covers(const View& other) const {

@@ -155,8 +155,10 @@ std::uint64_t World::load(const void* at, unsigned bytes, const Manner& how, boo
   p.waits = waits;
   p.as = as;
   p.site = site;
-  if (as.at_once) {
-    Agent& agent = running();
+  Agent& agent = running();
+  note_use(p.where.line, agent, false);
+  begin_loop_turn(agent, p);
+  if (as.at_once || is_quiet(p)) {
     agent.pending = &p;
     perform(agent);
   } else {
@@ -178,8 +180,56 @@ std::uint64_t World::modify(void* at, unsigned bytes, Modify what, const Manner&
   p.expected = expected;
   p.as = as;
   p.site = site;
+  Agent& agent = running();
+  note_use(p.where.line, agent, true);
+  begin_loop_turn(agent, p);
   wait_for_turn(p);
   return p.result;
+}
+
+/// Nobody else stores there, so it does not matter when the load is made.
+bool World::is_quiet(const Pending& p) const {
+  return !p.waits && contended != nullptr &&
+         (p.where.line >= contended->size() || !(*contended)[p.where.line]) && steps_ < settings_.max_steps;
+}
+
+void World::note_use(std::size_t line, const Agent& agent, bool writes) {
+  users.resize(memory_.lines());
+  writers.resize(memory_.lines());
+  users[line] |= std::uint64_t{1} << agent.index;
+  if (writes) writers[line] |= std::uint64_t{1} << agent.index;
+}
+
+/// A loop that waits comes around. What it reads again it does not remember from before: states would differ
+/// by how often somebody looked in vain. So its chain is what it knew when it last stored, what it has read
+/// since and not read again in this turn, the turn, and what binds its view.
+void World::begin_loop_turn(Agent& agent, const Pending& p) {
+  if (!p.waits && (p.what != What::modify || p.modify != Modify::compare_exchange)) return;
+  auto& readings = agent.readings;
+  std::size_t turn = readings.size();
+  while (turn > 0 && (readings[turn - 1].site != p.site || readings[turn - 1].at != p.at)) --turn;
+  if (turn == 0) return;
+  --turn;
+  const auto is_read_again = [&](const Reading& r) {
+    for (std::size_t i = turn; i < readings.size(); ++i)
+      if (readings[i].site == r.site && readings[i].at == r.at) return true;
+    return false;
+  };
+  std::vector<Reading> kept;
+  for (std::size_t i = 0; i < turn; ++i)
+    if (!is_read_again(readings[i])) kept.push_back(readings[i]);
+  kept.insert(kept.end(), readings.begin() + static_cast<std::ptrdiff_t>(turn), readings.end());
+  readings = std::move(kept);
+  agent.chain = mix(agent.before_readings, memory_.hash_of(memory_.observer(agent.observer)));
+  for (const Reading& r : readings) agent.chain = mix(agent.chain, r.read);
+}
+
+void World::remember_only(std::initializer_list<std::uint64_t> values) {
+  Agent& agent = running();
+  agent.chain = memory_.hash_of(me());
+  for (std::uint64_t value : values) agent.chain = mix(agent.chain, value);
+  agent.readings.clear();
+  agent.before_readings = agent.chain;
 }
 
 void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& how, As as, const void* site) {
@@ -187,6 +237,7 @@ void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& h
   Agent& agent = running();
   Observer& who = memory_.observer(as.port < 0 ? agent.observer : as.port);
   const Where where = memory_.locate(at, bytes);
+  note_use(where.line, agent, true);
   for (const StoreWatch& watch : watches_) watch(who, where, at, bytes, value);
   if (stopped()) return;
   if (memory_.awaits_foresight(who, where)) return stop(Verdict::discarded);
@@ -215,6 +266,7 @@ void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& h
 
 void World::note_store(Agent& agent, const Where& where, const void*, std::uint64_t value) {
   agent.readings.clear();
+  agent.before_readings = agent.chain;
   agent.emitted = mix(mix(mix(agent.emitted, where.line), where.mask), value);
   idle_rounds_ = 0;
   if (settings_.load_delay) sightings.push_back({agent.index, where.line, where.mask, value});

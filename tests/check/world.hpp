@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -107,6 +108,9 @@ class World {
     if (!holds) fail(property, text);
   }
   Observer& me();
+  /// All that the agent will do depends on nothing that it has read but on these values: states that differ
+  /// in what else it read are one from here on.
+  void remember_only(std::initializer_list<std::uint64_t> values);
   bool agent_runs() const { return running_ != kNobody; }
   /// What everybody would see in the end: for checks at the end.
   std::uint64_t peek(const void* at, unsigned bytes) const;
@@ -126,6 +130,11 @@ class World {
   /// Stores that were seen, for the loads of later executions to foresee.
   const std::vector<Sighting>* foreseeable = nullptr;
   std::vector<Sighting> sightings;
+  /// [line] whether another agent than its reader has been seen to store there; elsewhere a load need not
+  /// wait for its turn. Null: every one waits.
+  const std::vector<bool>* contended = nullptr;
+  /// [line] agents that stored to it, and agents that accessed it, one bit each.
+  std::vector<std::uint64_t> writers, users;
   /// This foresight returns what it would have read, to find out whether its reader needed it.
   std::optional<std::size_t> lie;
 
@@ -139,6 +148,9 @@ class World {
   std::byte* make_bytes(std::string name, std::size_t bytes, MemoryKind kind, int gpu, unsigned granule);
   int add(std::string name, Place place, bool daemon, std::function<void()> body);
   void wait_for_turn(Pending& pending);
+  bool is_quiet(const Pending& pending) const;
+  void begin_loop_turn(Agent& agent, const Pending& pending);
+  void note_use(std::size_t line, const Agent& agent, bool writes);
   [[nodiscard]] unsigned choose(ChoiceKind kind, std::size_t count, bool free = false);
   void stop(Verdict verdict);
   bool stopped() const { return verdict_.has_value(); }

@@ -121,7 +121,7 @@ bool World::can_go_on(const Agent& agent) const {
 
 /// A loop goes on because something it looks at has changed: it has waited past the old state of that.
 void World::take_news(Agent& agent, const Pending& p, Observer& who) {
-  auto& readings = agent.readings;
+  const auto& readings = agent.readings;
   std::size_t first = readings.size();
   while (first > 0 && (readings[first - 1].site != p.site || readings[first - 1].at != p.at)) --first;
   if (first == 0) return;
@@ -144,7 +144,6 @@ void World::take_news(Agent& agent, const Pending& p, Observer& who) {
       break;
     }
   }
-  readings.erase(readings.begin(), readings.begin() + static_cast<std::ptrdiff_t>(first) - 1);
 }
 
 void World::nobody_can_go_on() {
@@ -222,9 +221,10 @@ void World::note_read(Agent& agent, const Pending& p, const Observer& who, std::
     return r.at == p.at && r.site == p.site && r.stamp == m.stamp;
   });
   if (!seen) idle_rounds_ = 0;
-  agent.readings.push_back({p.site, p.at, p.where, who.id, m.stamp});
-  agent.chain = mix(mix(mix(agent.chain, p.where.line << 16 | p.where.mask), p.result),
-                    static_cast<std::uint64_t>(m.writer + 1) << 32 | m.number);
+  const std::uint64_t read = mix(mix(mix(0, p.where.line << 16 | p.where.mask), p.result),
+                                 m.hash + static_cast<std::uint64_t>(m.stamp));
+  agent.readings.push_back({p.site, p.at, p.where, who.id, m.stamp, read});
+  agent.chain = mix(agent.chain, read);
   agent.emitted = mix(mix(agent.emitted, p.where.line), p.where.mask);
   if (!trace.on) return;
   Event e;

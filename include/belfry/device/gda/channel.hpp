@@ -100,7 +100,7 @@ class Channel {
                                  port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
       if (!can_signal(signal)) return refused();
-      // The mutant: a signal in front of what it stands for.
+      // A signal in front of what it stands for (mutant: signal_after_payload).
       if (!port::kept(port::Step::signal_after_payload)) {
         const Operation early = signal_one(signal, timeout);
         return early.ok() ? put_one(remote, local, bytes, Announce::now, timeout) : early;
@@ -189,6 +189,7 @@ class Channel {
   BELFRY_FN Outcome flush(Group group, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
       const Outcome outcome = flush_one(timeout);
+      // (mutant: acquire_flush)
       if (outcome.ok() && port::kept(port::Step::acquire_flush)) port::fence<port::Scope::system>();
       return outcome;
     });
@@ -324,9 +325,10 @@ class Channel {
       goal = indices_.goal();
       signaled_goal = indices_.signaled_goal();
     } else {
-      // Signalled first: what is published in between can only make it look older, and costs a NOP.
+      // Both only grow, and the goal is at least what the caller knows of. Where they are equal, that one is
+      // announced; where one of them is older than the other it costs a NOP.
       constexpr port::Scope kScope = sharing_scope(Policy::sharing);
-      signaled_goal = port::load_acquire<kScope>(&indices_.state()->signaled_goal);
+      signaled_goal = port::load<kScope>(&indices_.state()->signaled_goal);
       goal = port::load<kScope>(&indices_.state()->goal);
     }
     if (goal == signaled_goal) {

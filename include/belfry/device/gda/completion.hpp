@@ -65,7 +65,7 @@ BELFRY_FN bool look_collapsed(const SendQueue& queue, Indices& indices) {
       port::kept(port::Step::check_written))
     return false;
   if (tail.is_error()) return note_error(indices, consumer, tail, queue.completions);
-  // A counter behind the consumer is that of a CQE which was taken already.
+  // A counter behind the consumer is that of a CQE which was taken already (mutant: check_counter).
   const std::uint64_t next =
       port::kept(port::Step::check_counter) ? wire::advance_consumer(consumer, tail.counter()) : consumer + 1;
   if (next == consumer) return false;
@@ -80,6 +80,7 @@ BELFRY_FN bool look_ring(const SendQueue& queue, Indices& indices) {
   const std::byte* cqe = queue.completions + (entry & mask) * wire::kCqeBytes;
   const CqeTail tail{
       port::poll<port::Scope::system>(reinterpret_cast<const std::uint64_t*>(cqe + CqeTail::kOffset))};
+  // An entry of the lap before is a completion that was taken (mutant: check_owner).
   const bool ready = port::kept(port::Step::check_owner)
                          ? wire::cqe_ready(tail.op_own(), entry, queue.log_completions)
                          : static_cast<wire::CqeOpcode>(tail.op_own() >> 4) != wire::CqeOpcode::invalid;
@@ -88,9 +89,9 @@ BELFRY_FN bool look_ring(const SendQueue& queue, Indices& indices) {
   // counter is widened by an index that is not newer than it.
   const std::uint64_t consumer = indices.consumer();
   if (tail.is_error()) {
-    // Latched before it is taken, or another poller could take the flush behind it for the cause. An entry
-    // that somebody took in between may be another lap's.
-    if (indices.cq_consumer() == entry) note_error(indices, consumer, tail, cqe);
+    // Latched before it is taken, or another poller could take the flush behind it for the cause. Who took it
+    // in between has latched it, too, and that stands.
+    note_error(indices, consumer, tail, cqe);
     indices.take_entry(entry);
     return true;
   }
@@ -156,6 +157,7 @@ BELFRY_FN Outcome wait_for(const SendQueue& queue, Indices& indices, std::uint64
   ForwarderWatch forwarder(queue);
   for (;;) {
     if (indices.consumer() > index) {
+      // (mutant: acquire_completion)
       if (reads && port::kept(port::Step::acquire_completion)) port::fence<port::Scope::system>();
       return {};
     }

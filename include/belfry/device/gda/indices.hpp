@@ -40,12 +40,16 @@ class OwnedIndices {
   BELFRY_FN std::uint64_t fault() const { return fault_; }
   BELFRY_FN void acquire_fault() const {}
   /// In memory at once, for others may read why this queue failed; behind the consumer, which they need to
-  /// widen its index. \return whether it told something new
+  /// widen its index (mutant: release_fault). \return whether it told something new
   BELFRY_FN bool latch(std::uint64_t word) {
     if (!fault_replaces(fault_, word)) return false;
     fault_ = word;
     port::store<port::Scope::system>(&state_->consumer, consumer_);
-    port::store_release<port::Scope::system>(&state_->fault, word);
+    if (port::kept(port::Step::release_fault)) {
+      port::store_release<port::Scope::system>(&state_->fault, word);
+    } else {
+      port::store<port::Scope::system>(&state_->fault, word);
+    }
     return true;
   }
 

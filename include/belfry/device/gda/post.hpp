@@ -139,7 +139,8 @@ BELFRY_FN Operation post_each(Warp warp, const SendQueue& queue, Indices& indice
   Slots slots;
   if (leads) slots = detail::begin_post<Policy>(queue, indices, share.total, timeout);
   slots = detail::from_leader(warp.mask, slots, leader);
-  // What the leader has acquired of the slots' last writers binds the lanes only now.
+  // What the leader has acquired of the slots' last writers binds the lanes only now (mutant:
+  // warp_after_reservation).
   if constexpr (Policy::sharing != Sharing::exclusive)
     if (port::kept(port::Step::warp_after_reservation)) port::sync_warp(warp.mask);
   Operation op;

@@ -163,7 +163,8 @@ BELFRY_FN Status publish(const SendQueue& queue, SharedIndices<scope>& indices, 
   return Status::done;
 }
 
-/// The doorbell lock of Publication::lock: one producer at a time from reservation to doorbell.
+/// The doorbell lock of Publication::lock: one producer at a time from reservation to doorbell. Its holder
+/// follows all that the holders before him did (mutants: lock_acquire, lock_release).
 template <port::Scope scope>
 BELFRY_FN Status take_lock(QueueState* state, port::Timeout timeout) {
   port::Patience patience(timeout);

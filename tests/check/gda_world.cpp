@@ -1,0 +1,100 @@
+#include "check/gda_world.hpp"
+
+#include <cstring>
+
+namespace belfry::check {
+namespace {
+
+constexpr std::uint32_t kQpn = 0x4321;
+constexpr int kHere = 0, kThere = 1, kElsewhere = 2;  // GPUs
+
+template <class T>
+T* make(World& world, const char* name, std::size_t count, device::MemoryKind kind, unsigned granule = 8) {
+  return world.make<T>(name, count, kind == device::MemoryKind::host ? MemoryKind::host : MemoryKind::gpu,
+                       kind == device::MemoryKind::peer ? kElsewhere : kHere, granule);
+}
+
+/// What a NIC left in a ring that it has gone around once.
+void fill_first_lap(std::byte* completions, std::size_t entries, std::uint64_t first_index) {
+  for (std::size_t e = 0; e < entries; ++e) {
+    wire::Cqe cqe{};
+    cqe.wqe_counter = Be16(static_cast<std::uint16_t>(first_index - entries + e));
+    cqe.op_own = wire::make_op_own(wire::CqeOpcode::requester, false, false);
+    std::memcpy(completions + e * wire::kCqeBytes, &cqe, sizeof cqe);
+  }
+}
+
+}  // namespace
+
+GdaWorld::GdaWorld(World& w, const GdaSettings& s, device::DoorbellMode mode, device::CompletionLayout layout)
+    : words_apart(s.words_apart), world(w), ledger(w) {
+  const bool collapsed = layout == device::CompletionLayout::collapsed;
+  const unsigned log_completions = collapsed ? 0 : s.log_completions;
+  const std::size_t blocks = std::size_t{1} << s.log_blocks, entries = std::size_t{1} << log_completions;
+  queue.blocks = make<std::byte>(w, "blocks", blocks * wire::kBlockBytes, s.blocks);
+  Be32* record = make<Be32>(w, "record", 2, s.record, 4);
+  auto* bell = w.make<std::uint64_t>("doorbell", 1, MemoryKind::registers);
+  auto* completions = make<std::byte>(w, "completions", entries * wire::kCqeBytes, s.completions);
+  for (std::size_t e = 0; e < entries; ++e)
+    completions[(e + 1) * wire::kCqeBytes - 1] = std::byte{wire::kCqeNeverWritten};
+  if (s.second_lap) fill_first_lap(completions, entries, s.first_index);
+  queue.state = w.make<device::QueueState>("state", 1, MemoryKind::gpu, kHere, 4);
+  queue.state->reserved = queue.state->published = queue.state->goal = s.first_index;
+  queue.state->signaled_goal = queue.state->consumer = s.first_index;
+  queue.state->cq_consumer = s.second_lap ? entries : 0;
+  if (s.unseen_completion) {
+    fill_first_lap(completions, 1, s.first_index);
+    queue.state->consumer = s.first_index - 1;
+  }
+  record[1] = wire::record_word(s.first_index);
+  *bell = wire::send_doorbell(Be32(static_cast<std::uint32_t>(s.first_index & 0xffff) << 8), Be32(kQpn << 8));
+  queue.record = record + 1;
+  queue.doorbell = bell;
+  queue.completions = completions;
+  queue.qpn = kQpn;
+  queue.log_blocks = static_cast<std::uint8_t>(s.log_blocks);
+  queue.log_completions = static_cast<std::uint8_t>(log_completions);
+  queue.doorbell_mode = mode;
+  queue.completion_layout = layout;
+
+  for (const char* name : {"payload", "signals", "sink"}) {
+    auto* here = make<std::uint64_t>(w, name, 2 * kWords, s.payload);
+    auto* there = w.make<std::uint64_t>(std::string("peer ") + name, 2 * kWords, MemoryKind::gpu, kThere);
+    windows.push_back({reinterpret_cast<std::uintptr_t>(here), 16 * kWords, Be32(1), 0});
+    remotes.push_back({reinterpret_cast<std::uintptr_t>(there), Be32(1), 0});
+  }
+  view.pe_count = view.queues_a_peer = 1;
+  view.window_count = static_cast<std::uint32_t>(windows.size());
+  view.queues = &queue;
+  view.windows = windows.data();
+  view.remotes = remotes.data();
+  view.max_message = 8;
+  view.max_inline = 32;
+  view.sink = {2, 0};
+
+  NicQueue nic;
+  nic.blocks = queue.blocks;
+  nic.log_blocks = s.log_blocks;
+  nic.doorbell = bell;
+  nic.record = mode == device::DoorbellMode::record ? queue.record : nullptr;
+  nic.completions = completions;
+  nic.log_completions = log_completions;
+  nic.collapsed = collapsed;
+  nic.qpn = kQpn;
+  nic.first_index = s.first_index;
+  nic.first_completion = queue.state->cq_consumer;
+  NicBehaviour behaviour;
+  behaviour.fails_at = s.fails_at;
+  if (s.relaxed_window) behaviour.relaxed.emplace_back(remote(word(0)), 16 * kWords);
+  w.keep<Nic>(w, nic, ledger, behaviour);
+  w.at_end([this] { ledger.check_all_executed(); });
+}
+
+std::uint64_t* GdaWorld::local(device::Place place) const {
+  return reinterpret_cast<std::uint64_t*>(windows[place.window].address + place.offset);
+}
+std::uint64_t* GdaWorld::remote(device::Place place) const {
+  return reinterpret_cast<std::uint64_t*>(remotes[place.window].address + place.offset);
+}
+
+}  // namespace belfry::check
