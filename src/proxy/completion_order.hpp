@@ -36,11 +36,11 @@ class CompletionOrder {
     }
   }
 
-  /// Last descriptor of the first request of `queue` that is not complete.
-  std::optional<std::uint64_t> first_waiting(std::size_t queue) const {
-    const auto& waiting = queues_[queue];
-    if (waiting.empty()) return std::nullopt;
-    return requests_[waiting.front() - first_].last;
+  /// Last descriptor of the first request of `queue`, of this number or later, that is not complete.
+  std::optional<std::uint64_t> first_waiting(std::size_t queue, std::uint64_t number = 0) const {
+    for (const std::uint64_t waiting : queues_[queue])
+      if (waiting >= number) return requests_[waiting - first_].last;
+    return std::nullopt;
   }
 
   /// Descriptors of the requests that are complete with all before them, removed from the books.

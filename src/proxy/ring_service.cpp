@@ -165,8 +165,10 @@ bool RingService::flush(Submitter& submitter, std::uint32_t peer) {
       continue;
     }
     if (result.error != ENOMEM && result.error != EAGAIN) {
-      // Of what was accepted the completions are still to come, and are not waited for.
-      fail(device::Fault::Kind::root, order_.first_waiting(peer).value_or(completed_),
+      // What was accepted may still complete, and is counted then.
+      const WorkId refused = WorkId::unpack(lane.pending.front().id);
+      const std::uint64_t number = refused.final ? refused.covers - 1 : refused.covers;
+      fail(device::Fault::Kind::root, order_.first_waiting(peer, number).value_or(completed_),
            wire::Syndrome::local_qp_operation, 0, submitter.qpn(routes_.queues[peer]));
     }
     break;
@@ -201,8 +203,8 @@ void RingService::complete(Submitter& submitter, const WorkCompletion& completio
        completion.qpn != 0 ? completion.qpn : submitter.qpn(completion.queue));
 }
 
+/// Also of a ring that has failed: the request that failed is never complete, so the count stops at it.
 void RingService::publish() {
-  if (failed_) return;
   if (const auto end = order_.advance()) {
     completed_ = *end;
     counter_->completed(completed_);

@@ -62,7 +62,7 @@ TYPED_TEST_SUITE(Silence, SharingConfigurations, ConfigurationNames);
 
 // Fault (field case 10): a slot that is written over before the NIC has read it; one more WQE outstanding
 // than the queue holds; a queue that stays full when completions come.
-TYPED_TEST(Silence, AFullQueueWaitsAndResumes) {
+TYPED_TEST(Silence, FieldCase10AFullQueueWaitsAndResumes) {
   for (const Announce announce : {Announce::now, Announce::later}) {
     auto world = this->make_world(this->options());
     ASSERT_TRUE(world.ok());

@@ -10,9 +10,12 @@
 #include "conformance/kernels/laps.hpp"
 #include "conformance/kernels/policies.hpp"
 #include "conformance/kernels/proof.hpp"
+#include "conformance/kernels/proxy_policies.hpp"
+#include "conformance/kernels/proxy_staged.hpp"
 #include "conformance/kernels/signals.hpp"
 #include "conformance/kernels/transfers.hpp"
 #include "conformance/kernels/values.hpp"
+#include "conformance/kernels/watch.hpp"
 
 namespace belfry::conformance {
 
@@ -35,9 +38,8 @@ void launch_group() {
   launch<WaitSignal<Endpoint, Group>>();
 }
 
-template <class Policy>
+template <class Endpoint>
 void launch_all() {
-  using Endpoint = device::gda::Endpoint<Policy>;
   launch_group<device::Thread, Endpoint>();
   launch_group<device::Warp, Endpoint>();
   launch_group<device::Block, Endpoint>();
@@ -57,11 +59,13 @@ void launch_all() {
 }
 
 void launch_each_kind() {
-  launch_all<ExclusiveNoRecordRing>();
-  launch_all<BlockLockCollapsed>();
-  launch_all<GpuHandoffRing>();
+  launch_all<device::gda::Endpoint<ExclusiveNoRecordRing>>();
+  launch_all<device::gda::Endpoint<BlockLockCollapsed>>();
+  launch_all<device::gda::Endpoint<GpuHandoffRing>>();
+  launch_all<device::proxy::Endpoint<SharedTuned>>();
   launch<DelayedStages<GpuHandoffRing>>();
-  launch<WatchRising>();
+  launch<WatchRising<device::EndpointView>>();
+  launch<DelayedDescriptors<SharedTuned>>();
 }
 
 }  // namespace belfry::conformance

@@ -10,6 +10,7 @@
 #include "conformance/kernels/each.hpp"
 #include "conformance/kernels/gda_staged.hpp"
 #include "conformance/kernels/transfers.hpp"
+#include "conformance/kernels/watch.hpp"
 
 namespace belfry::conformance {
 namespace {
@@ -154,7 +155,7 @@ TYPED_TEST_SUITE(Publishing, HandoffConfigurations, ConfigurationNames);
 
 // Fault (field case 11): a doorbell that covers another producer's slot before its WQE is there: the NIC then
 // executes what a lap before left in it, so a word goes down again or the total is wrong.
-TYPED_TEST(Publishing, NothingIsFetchedBeforeItIsThere) {
+TYPED_TEST(Publishing, FieldCase11NothingIsFetchedBeforeItIsThere) {
   constexpr std::uint32_t kRounds = 400;
   const lanes::Grid grid{TypeParam::kSharesAcrossBlocks ? 2u : 1u, TypeParam::kSharesAcrossBlocks ? 6u : 40u};
   const std::uint32_t threads = grid.blocks * grid.threads;
@@ -174,7 +175,7 @@ TYPED_TEST(Publishing, NothingIsFetchedBeforeItIsThere) {
     kernel.most_turns = most_turns;
     kernel.seed = most_turns;
     kernel.reports = reports.data();
-    WatchRising watch;
+    WatchRising<device::EndpointView> watch;
     watch.view = world.view(1);
     watch.words = {kData, 0};
     watch.count = threads;

@@ -20,6 +20,8 @@ class ProxyWorld : public WorldBase {
   const device::proxy::ProxyView& view(std::uint32_t pe) const { return endpoints_[pe]->view(); }
   /// Of a ring, whichever the peer.
   Posted posted(std::uint32_t pe, std::uint32_t peer, std::uint32_t ring = 0) const;
+  /// Ends a PE's workers and queues.
+  void end(std::uint32_t pe) { endpoints_[pe].reset(); }
   /// Takes ring 0 away from its worker.
   Muted mute(std::uint32_t pe, std::uint32_t peer) const;
 

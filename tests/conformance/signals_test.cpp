@@ -48,7 +48,7 @@ TYPED_TEST_SUITE(Signals, PublishingConfigurations, ConfigurationNames);
 
 // Fault (field case 19): a signal that is seen before the whole payload, of one piece, of several, or in a
 // window whose writes may be reordered.
-TYPED_TEST(Signals, WhoeverSeesTheSignalSeesThePayload) {
+TYPED_TEST(Signals, FieldCase19WhoeverSeesTheSignalSeesThePayload) {
   WorldOptions options;
   options.endpoint.max_message = 2048;
   auto world = this->make_world(options);
@@ -57,6 +57,16 @@ TYPED_TEST(Signals, WhoeverSeesTheSignalSeesThePayload) {
   this->rounds(world, kRelaxed, 16, 1500, SignalOperation::add);
   this->rounds(world, kRelaxed, 1000, 500, SignalOperation::set);  // four pieces
   this->rounds(world, kData, 256, 500, SignalOperation::set);      // exactly one
+}
+
+// Fault (field case 12): a message of more than the device's limit that loses its tail, or whose signal
+// overtakes one of its pieces: four of the greatest length and a short one.
+TYPED_TEST(Signals, FieldCase12TheSignalComesAfterTheLastPiece) {
+  WorldOptions options;
+  options.endpoint.max_message = 1024;
+  auto world = this->make_world(options);
+  ASSERT_TRUE(world.ok());
+  this->rounds(world, kData, 4 * 1024 / 8 + 1, 200, SignalOperation::add);
 }
 
 /// Waits that need no NIC: the word is set by the host.

@@ -476,7 +476,7 @@ void exchange_words(Bootstrap& bootstrap, const DeviceEndpoint& endpoint) {
 
 // Field case 17. Fault: an endpoint that fails, or rings a register that the GPU cannot reach, where its
 // driver refuses to map one; a fallback of which nobody hears the reason and the remedy.
-TEST(NicDeviceEndpoint, AUarThatCannotBeMappedMeansCpuAssistedDoorbells) {
+TEST(NicDeviceEndpoint, FieldCase17AUarThatCannotBeMappedMeansCpuAssisted) {
   for (const DoorbellMode mode : {kRecord, kNoRecord}) {
     if (kUnderTsan && mode == kNoRecord) continue;
     run_pes(2, [mode](Bootstrap& bootstrap) {
