@@ -21,12 +21,14 @@
 ///           1-4    operation: extension
 ///           5      another one follows
 ///           6-31   unused, 0
-///           32-63  high bits of the length
+///           32-63  high bits of the length    | value forms: 0
 ///     high  0-31   high bits of the remote offset
 ///           32-63  high bits of the local offset
 ///
-/// Operand (what an atomic needs beside its first descriptor): as an Extension, operation: operand; high: 64
-/// bits.
+/// Operand (what an atomic needs beside its first descriptor): as an Extension, operation: operand, and no
+/// bits of a length; high: 64 bits.
+///
+/// What is unused is 0, and a descriptor in which it is not is malformed: so the bits can be given a meaning.
 
 #include <cstdint>
 
@@ -70,7 +72,8 @@ using ProxyPeerField = ProxyField<6, 14>;
 using ProxyRemoteWindowField = ProxyField<20, 6>;
 using ProxyLocalWindowField = ProxyField<26, 6>;
 using ProxyLogBytesField = ProxyField<26, 2>;
-using ProxyUnusedField = ProxyField<28, 4>;  ///< value forms: zero
+using ProxyUnusedField = ProxyField<28, 4>;      ///< value forms: zero
+using ProxyUnusedNextField = ProxyField<6, 26>;  ///< extension and operand: zero
 using ProxyUpperLowField = ProxyField<32, 32>;
 using ProxyRemoteLowField = ProxyField<0, 32>;
 using ProxyLocalLowField = ProxyField<32, 32>;
@@ -189,15 +192,19 @@ class ProxyDecoder {
     return true;
   }
   BELFRY_FN constexpr bool take_next(ProxyOperation operation, port::Vector16 d) {
+    if (ProxyUnusedNextField::get(d.low) != 0) return false;
+    const bool has_length = ProxyUpperLowField::get(d.low) != 0;
     if (operation == ProxyOperation::extension) {
       if (extended_ || operands_ != 0) return false;
+      if (has_length && proxy_value_form(request_.operation)) return false;
       extended_ = true;
       request_.bytes |= ProxyUpperLowField::get(d.low) << 32;
       request_.remote_offset |= ProxyRemoteLowField::get(d.high) << 32;
       request_.local_offset |= ProxyLocalLowField::get(d.high) << 32;
       return true;
     }
-    if (operation != ProxyOperation::operand || operands_ >= proxy_operands(request_.operation)) return false;
+    if (operation != ProxyOperation::operand || has_length || operands_ >= proxy_operands(request_.operation))
+      return false;
     (operands_++ == 0 ? request_.value : request_.second_value) = d.high;
     return true;
   }
