@@ -4,7 +4,6 @@
 /// of the PE that writes to it.
 
 #include "belfry/device/endpoint.hpp"
-#include "belfry/device/view.hpp"
 #include "common/report.hpp"
 
 namespace belfry::examples {
@@ -14,7 +13,7 @@ enum Window : std::uint32_t { kOutbox, kInbox, kFlags };
 
 template <class Endpoint>
 struct PutAndWait {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint64_t bytes;
   port::Timeout timeout;
   Report* report = nullptr;

@@ -41,7 +41,7 @@ void run(const Pe& pe, std::uint64_t bytes) {
   pe.barrier();  // nobody's queues go away while a peer still uses them
   if (pe.prints())
     std::printf("%d PEs put %llu B to their right neighbours over %s; all of it arrived\n", pe.size(),
-                static_cast<unsigned long long>(bytes), describe(kTransport, endpoint).c_str());
+                static_cast<unsigned long long>(bytes), describe(kTransport, endpoint.context()).c_str());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 /// Two threads, one on each PE, throw a payload to and fro with put_signal and wait_signal.
 
 #include "belfry/device/endpoint.hpp"
-#include "belfry/device/view.hpp"
 #include "common/report.hpp"
 
 namespace belfry::examples {
@@ -12,7 +11,7 @@ enum Window : std::uint32_t { kOutbox, kInbox, kFlags };
 
 template <class Endpoint>
 struct PingPong {
-  device::EndpointView view;
+  typename Endpoint::View view;
   std::uint64_t bytes;  ///< at least 8: the payload begins with the number of the round
   std::uint64_t rounds;
   port::Timeout timeout;

@@ -21,39 +21,38 @@ struct Options {
   std::uint64_t warmup = 50;
 };
 
-void print(const Options& o, const host::DeviceEndpoint& endpoint, std::vector<std::uint64_t> ns) {
+template <class Transport>
+void print(const Options& o, const Transport& transport, std::vector<std::uint64_t> ns) {
   std::sort(ns.begin(), ns.end());
   // The nearest rank: a round trip that really took place.
   const auto at = [&](std::uint64_t percent) {
     return static_cast<double>(ns[std::max<std::uint64_t>((percent * ns.size() + 99) / 100, 1) - 1]) / 1000;
   };
-  fmt::print("ping-pong of {} B over {}, {} rounds\n", o.bytes, describe(kTransport, endpoint), ns.size());
+  fmt::print("ping-pong of {} B over {}, {} rounds\n", o.bytes, transport.describe(), ns.size());
   fmt::print("  round trip  p10 {:.2f}  p50 {:.2f}  p90 {:.2f}  p99 {:.2f}  min {:.2f}  max {:.2f} us\n",
              at(10), at(50), at(90), at(99), at(0), at(100));
   fmt::print("  one way     p50 {:.2f} us, half of a round trip\n", at(50) / 2);
-  if (endpoint.context().is_software_nic())
+  if (transport.context().is_software_nic())
     fmt::print("  The NIC is software: these are this CPU's figures, and say nothing about a ConnectX.\n");
 }
 
+template <class Transport>
 void run(const Pe& pe, const Options& o) {
-  host::DeviceEndpointOptions options = pe.options;
-  options.windows = {{.bytes = o.bytes}, {.bytes = o.bytes}, {.bytes = 8}};
-  options.meet(device::requirements_of<Policy>());
-  const host::DeviceEndpoint endpoint(pe.bootstrap, options);
-  endpoint.admit(device::requirements_of<Policy>());
+  const Transport transport(pe, {{.bytes = o.bytes}, {.bytes = o.bytes}, {.bytes = 8}});
 
   const std::uint64_t rounds = o.warmup + o.rounds;
   Shared<std::uint64_t> round_trips(rounds);
   Shared<std::uint64_t> wrong;
   pe.barrier();
   launch(pe, "ping_pong", {1, 1},
-         PingPong<Endpoint>{endpoint.view(), o.bytes, rounds, pe.timeout(), round_trips.get(), wrong.get()});
+         PingPong<typename Transport::Endpoint>{transport.view(), o.bytes, rounds, pe.timeout(),
+                                                round_trips.get(), wrong.get()});
   if (wrong.span().front() != 0)
     throw host::Error(host::ErrorKind::completion,
                       fmt::format("{} payloads were not those of their round", wrong.span().front()), "");
   pe.barrier();
   const auto measured = round_trips.span().subspan(o.warmup);
-  if (pe.prints()) print(o, endpoint, {measured.begin(), measured.end()});
+  if (pe.prints()) print(o, transport, {measured.begin(), measured.end()});
 }
 
 }  // namespace
@@ -66,5 +65,9 @@ int main(int argc, char** argv) {
   program.option("--bytes", options.bytes, 8, std::uint64_t{1} << 26, "Payload, B");
   program.option("--rounds", options.rounds, 1, 100000000, "Round trips that are measured");
   program.option("--warmup", options.warmup, 0, 1000000, "Round trips before those");
-  return program.run(argc, argv, [&](const examples::Pe& pe) { examples::run(pe, options); });
+  program.path_option();
+  return program.run(argc, argv, [&](const examples::Pe& pe) {
+    examples::with_transport(
+        pe, [&](auto transport) { examples::run<typename decltype(transport)::type>(pe, options); });
+  });
 }

@@ -8,14 +8,13 @@
 
 #include "03_dispatch_combine/layout.hpp"
 #include "belfry/device/endpoint.hpp"
-#include "belfry/device/view.hpp"
 #include "common/report.hpp"
 
 namespace belfry::examples {
 
 template <class Endpoint>
 struct DispatchCombine {
-  device::EndpointView view;
+  typename Endpoint::View view;
   Shape shape;
   std::uint64_t round;  ///< 1 for the first
   port::Timeout timeout;

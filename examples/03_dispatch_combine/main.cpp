@@ -60,29 +60,21 @@ struct Summary {
   std::uint64_t busiest;   ///< tokens of the expert that got most
 };
 
+template <class Transport>
 class DispatchExample {
  public:
   DispatchExample(const Pe& pe, const Options& o)
-      : pe_(pe), o_(o), shape_(shape_of(o, pe.size())), endpoint_(pe.bootstrap, endpoint_options()) {
-    endpoint_.admit(device::requirements_of<Policy>());
-  }
+      : pe_(pe), o_(o), shape_(shape_of(o, pe.size())), endpoint_(pe, windows_of(shape_), true) {}
 
   void run() {
     if (pe_.prints())
       fmt::print("dispatch and combine over {}: {} PEs, {} tokens of {} B each, top {} of {} experts\n",
-                 describe(kTransport, endpoint_), shape_.pes, shape_.tokens, shape_.token_bytes(),
-                 shape_.choices, shape_.experts());
+                 endpoint_.describe(), shape_.pes, shape_.tokens, shape_.token_bytes(), shape_.choices,
+                 shape_.experts());
     for (std::uint64_t round = 1; round <= o_.rounds; ++round) run_round(round);
   }
 
  private:
-  host::DeviceEndpointOptions endpoint_options() const {
-    host::DeviceEndpointOptions options = pe_.options;
-    options.windows = windows_of(shape_);
-    options.self_queues = true;
-    options.meet(device::requirements_of<Policy>());
-    return options;
-  }
   Routing routing(std::uint64_t round, std::uint32_t pe) const {
     return make_routing(shape_, o_.seed, static_cast<double>(o_.imbalance), round, pe);
   }
@@ -99,8 +91,9 @@ class DispatchExample {
 
     pe_.barrier();  // nobody's tokens arrive where the last round's are still in use
     launch(pe_, "dispatch_combine", {1, static_cast<std::uint32_t>(o_.warps) * port::kWarpSize},
-           DispatchCombine<Endpoint>{endpoint_.view(), shape_, round, pe_.timeout(), experts.get(),
-                                     weights.get(), sorted.get(), place.get(), output.get()});
+           DispatchCombine<typename Transport::Endpoint>{endpoint_.view(), shape_, round, pe_.timeout(),
+                                                         experts.get(), weights.get(), sorted.get(),
+                                                         place.get(), output.get()});
 
     const std::vector<float> got(output.span().begin(), output.span().end());
     const std::vector<float> expected = reference_output(shape_, mine, tokens);
@@ -150,7 +143,7 @@ class DispatchExample {
   const Pe& pe_;
   Options o_;
   Shape shape_;
-  host::DeviceEndpoint endpoint_;
+  Transport endpoint_;
 };
 
 }  // namespace
@@ -169,5 +162,10 @@ int main(int argc, char** argv) {
   program.option("--rounds", o.rounds, 1, 1000, "Layers in a row, with other tokens each");
   program.option("--warps", o.warps, 1, 32, "Warps of each PE's block");
   program.option("--seed", o.seed, 0, UINT32_MAX, "Seed of tokens and routing");
-  return program.run(argc, argv, [&](const examples::Pe& pe) { examples::DispatchExample(pe, o).run(); });
+  program.path_option();
+  return program.run(argc, argv, [&](const examples::Pe& pe) {
+    examples::with_transport(pe, [&](auto transport) {
+      examples::DispatchExample<typename decltype(transport)::type>(pe, o).run();
+    });
+  });
 }

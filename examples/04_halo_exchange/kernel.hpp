@@ -5,7 +5,6 @@
 
 #include "04_halo_exchange/grid.hpp"
 #include "belfry/device/endpoint.hpp"
-#include "belfry/device/view.hpp"
 #include "common/report.hpp"
 
 namespace belfry::examples {
@@ -19,7 +18,7 @@ enum Window : std::uint32_t {
 
 template <class Endpoint>
 struct HaloExchange {
-  device::EndpointView view;
+  typename Endpoint::View view;
   PeGrid grid;
   std::uint64_t steps;
   port::Timeout timeout;

@@ -33,14 +33,11 @@ void check(const Pe& pe, const PeGrid& grid, std::uint64_t steps, std::span<cons
             fmt::format("cell {},{} is {}, and {} in a serial run", row, column, tile[at], expected[at]), "");
 }
 
+template <class Transport>
 void run(const Pe& pe, const Options& o) {
   const PeGrid grid = PeGrid::make(static_cast<std::uint32_t>(pe.size()), static_cast<std::uint32_t>(o.n));
-  host::DeviceEndpointOptions options = pe.options;
   const std::size_t boxes = 2 * kSides * o.n * sizeof(double);
-  options.windows = {{.bytes = boxes}, {.bytes = boxes}, {.bytes = kSides * 8}};
-  options.meet(device::requirements_of<Policy>());
-  const host::DeviceEndpoint endpoint(pe.bootstrap, options);
-  endpoint.admit(device::requirements_of<Policy>());
+  const Transport transport(pe, {{.bytes = boxes}, {.bytes = boxes}, {.bytes = kSides * 8}});
 
   const auto start = cut_tile(grid, make_domain(grid), static_cast<std::uint32_t>(pe.rank()));
   Shared<double> tile(start.size()), other(start.size());
@@ -48,12 +45,13 @@ void run(const Pe& pe, const Options& o) {
   std::ranges::copy(start, other.get());
   pe.barrier();
   launch(pe, "halo_exchange", {1, static_cast<std::uint32_t>(o.threads)},
-         HaloExchange<Endpoint>{endpoint.view(), grid, o.steps, pe.timeout(), tile.get(), other.get()});
+         HaloExchange<typename Transport::Endpoint>{transport.view(), grid, o.steps, pe.timeout(), tile.get(),
+                                                    other.get()});
   check(pe, grid, o.steps, (o.steps % 2 == 0 ? tile : other).span());
   pe.barrier();
   if (pe.prints())
     fmt::print("{} steps on {} x {} PEs with {} x {} cells each over {}: equal to a serial run\n", o.steps,
-               grid.rows, grid.columns, grid.n, grid.n, describe(kTransport, endpoint));
+               grid.rows, grid.columns, grid.n, grid.n, transport.describe());
 }
 
 }  // namespace
@@ -67,5 +65,9 @@ int main(int argc, char** argv) {
   program.option("--cells", o.n, 1, 4096, "Cells of a tile along each side");
   program.option("--steps", o.steps, 0, 1000000, "Steps of the method");
   program.option("--threads", o.threads, 4, 1024, "Threads of each PE's block");
-  return program.run(argc, argv, [&](const examples::Pe& pe) { examples::run(pe, o); });
+  program.path_option();
+  return program.run(argc, argv, [&](const examples::Pe& pe) {
+    examples::with_transport(
+        pe, [&](auto transport) { examples::run<typename decltype(transport)::type>(pe, o); });
+  });
 }

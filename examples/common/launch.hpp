@@ -43,13 +43,14 @@ void launch(const Pe& pe, const char* name, lanes::Grid grid, Kernel kernel) {
 }
 
 /// Copies into this PE's copy of a window, and out of it.
-template <class T>
-void copy_in(const host::DeviceEndpoint& endpoint, std::uint32_t window, std::span<const T> items) {
+/// \param endpoint a DeviceEndpoint, or a transport of common/transport.hpp
+template <class T, class Host>
+void copy_in(const Host& endpoint, std::uint32_t window, std::span<const T> items) {
   const auto bytes = std::as_bytes(items);
   std::copy(bytes.begin(), bytes.end(), endpoint.windows().memory(window).data());
 }
-template <class T>
-std::vector<T> copy_out(const host::DeviceEndpoint& endpoint, std::uint32_t window, std::size_t count) {
+template <class T, class Host>
+std::vector<T> copy_out(const Host& endpoint, std::uint32_t window, std::size_t count) {
   std::vector<T> items(count);
   const std::byte* from = endpoint.windows().memory(window).data();
   std::copy(from, from + count * sizeof(T), std::as_writable_bytes(std::span(items)).begin());

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -28,6 +29,7 @@ struct Group {
   int rank = -1;
   int size = 0;
   std::string root;
+  Path path = Path::gda;
 
   bool of_processes() const { return rank >= 0; }
 };
@@ -84,7 +86,8 @@ std::unique_ptr<host::Bootstrap> Program::Impl::join() const {
 
 Pe Program::Impl::make_pe(host::Bootstrap& bootstrap) const {
   const host::Environment environment = host::Environment::of_this_process();
-  Pe pe{bootstrap, host::DeviceEndpointOptions::from(environment), std::chrono::seconds(group.timeout)};
+  Pe pe{bootstrap, host::DeviceEndpointOptions::from(environment), std::chrono::seconds(group.timeout),
+        group.path};
   if (!group.nic.empty()) pe.options.context.nic = group.nic;
   pe.options.timeout = pe.patience;
   return pe;
@@ -129,6 +132,17 @@ void Program::option(const std::string& flag, std::uint64_t& value, std::uint64_
       ->check(CLI::Range(least, most));
 }
 
+void Program::path_option() {
+  const std::map<std::string, Path> paths{
+      {"gda", Path::gda}, {"cpu-assisted", Path::cpu_assisted}, {"proxy", Path::proxy}};
+  impl_->app
+      .add_option("--path", impl_->group.path,
+                  "gda: device code builds WQEs and rings the NIC; cpu-assisted: a CPU thread rings for it; "
+                  "proxy: a CPU worker does both (default gda)")
+      ->type_name("PATH")
+      ->transform(CLI::CheckedTransformer(paths).description(""));
+}
+
 int Program::run(int argc, char** argv, const std::function<void(const Pe&)>& body) {
   Impl& impl = *impl_;
   try {
@@ -149,8 +163,7 @@ int Program::run(int argc, char** argv, const std::function<void(const Pe&)>& bo
   }
 }
 
-std::string describe(const char* transport, const host::DeviceEndpoint& endpoint) {
-  const host::Context& context = endpoint.context();
+std::string describe(const char* transport, const host::Context& context) {
   return std::string(transport) + " on " + context.device_name() +
          (context.is_software_nic() ? " (software NIC)" : "");
 }

@@ -15,11 +15,19 @@
 
 namespace belfry::examples {
 
+/// Who submits to the NIC, and who rings it.
+enum class Path : std::uint8_t {
+  gda,           ///< device code, both
+  cpu_assisted,  ///< device code submits, a CPU thread rings
+  proxy,         ///< a CPU worker, both
+};
+
 /// What an example's code gets on each PE.
 struct Pe {
   host::Bootstrap& bootstrap;
   host::DeviceEndpointOptions options;  ///< device and timeouts as asked for; windows are the example's
   std::chrono::seconds patience;        ///< how long anything may take
+  Path path = Path::gda;
 
   int rank() const { return bootstrap.rank(); }
   int size() const { return bootstrap.size(); }
@@ -50,6 +58,9 @@ class Program {
   void option(const std::string& flag, std::uint64_t& value, std::uint64_t least, std::uint64_t most,
               const std::string& help);
 
+  /// The option --path, for an example that runs on every transport.
+  void path_option();
+
   /// Parses, then runs `body` on each PE of this process. An exception of one PE ends the others.
   /// \return the exit status: 0 done, 1 a PE failed, 2 the command line is wrong
   int run(int argc, char** argv, const std::function<void(const Pe&)>& body);
@@ -63,6 +74,6 @@ class Program {
 void throw_if_failed(const Report& report);
 
 /// "mini-gda on mlx5_0 (software NIC)"
-std::string describe(const char* transport, const host::DeviceEndpoint& endpoint);
+std::string describe(const char* transport, const host::Context& context);
 
 }  // namespace belfry::examples
