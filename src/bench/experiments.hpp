@@ -7,6 +7,7 @@
 namespace belfry::bench {
 
 Experiment op_experiment();
+Experiment handoff_experiment();
 Experiment inline_experiment();
 Experiment rate_experiment();
 Experiment scope_experiment();

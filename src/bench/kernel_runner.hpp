@@ -42,6 +42,8 @@ class KernelRunner {
   virtual void rate(const RateKind& kind, Grid grid, const RateJob& job) = 0;
   /// Each thread on a ring of its own, tuned and payload_visible, values from registers.
   virtual void rate(Grid grid, const ProxyRateJob& job) = 0;
+  /// \param threads one a ring
+  virtual void handoff(HandoffPutKind kind, std::uint32_t threads, const HandoffJob& job) = 0;
 };
 
 /// On CPU threads of this process (src/lanes).

@@ -9,7 +9,7 @@
 #include "belfry/wire/proxy.hpp"
 #include "host/collective.hpp"
 #include "host/cpu_choice.hpp"
-#include "host/host_allocation.hpp"
+#include "proxy/ring_memory.hpp"
 #include "proxy/verbs_submitter.hpp"
 #include "proxy/worker.hpp"
 
@@ -78,11 +78,9 @@ struct Endpoint::Impl {
   std::vector<std::shared_ptr<ibv_cq>> cqs;         ///< [worker]
   std::vector<std::unique_ptr<VerbsQueue>> queues;  ///< [ring * pes + pe]
   std::unique_ptr<host::Memory> sink;               ///< 8 B a ring
-  std::shared_ptr<void> host_memory;                ///< slots, progress and words of every ring
+  std::unique_ptr<RingMemory> ring_memory;          ///< slots, progress and words of every ring
   std::shared_ptr<void> device_memory;              ///< states and tables
   std::vector<device::proxy::Ring> rings;
-  std::vector<device::proxy::WorkerWords*> words;
-  std::vector<std::uint64_t*> taken;
   device::proxy::ProxyView view;
   std::vector<std::string> decisions;
   std::vector<std::unique_ptr<Worker>> workers;  ///< the last to be made, the first to go
@@ -149,28 +147,9 @@ void Endpoint::Impl::connect(const std::vector<Blob>& blobs) {
 
 void Endpoint::Impl::make_rings() {
   using device::proxy::RingState;
-  using device::proxy::WorkerWords;
-  const std::size_t slot_bytes = sizeof(port::Vector16) * options.slots;
-  // A line each: what the worker writes, and what it writes less often.
-  const std::size_t ring_bytes = slot_bytes + sizeof(WorkerWords) + 64;
-  host_memory = host::allocate_host((ring_bytes * options.rings + 4095) / 4096 * 4096, 4096);
-  auto* at = static_cast<std::byte*>(host_memory.get());
-  std::vector<RingState> states(options.rings);
-  rings.resize(options.rings);
-  const std::uint64_t start = options.first_index;
-  for (std::uint32_t r = 0; r < options.rings; ++r, at += ring_bytes) {
-    device::proxy::Ring& ring = rings[r];
-    ring.slots = reinterpret_cast<port::Vector16*>(at);
-    words.push_back(new (at + slot_bytes) WorkerWords{start, 0, 0, 0, {}});
-    taken.push_back(new (at + slot_bytes + sizeof(WorkerWords)) std::uint64_t(start));
-    ring.taken = taken.back();
-    ring.words = words.back();
-    ring.log_slots = static_cast<std::uint32_t>(std::countr_zero(options.slots));
-    // No slot may hold the parity of the lap that begins.
-    for (std::uint32_t i = 0; i < options.slots; ++i)
-      ring.slots[i] = {wire::proxy_parity((start >> ring.log_slots) + 1), 0};
-    states[r].reserved = states[r].taken = start;
-  }
+  ring_memory = std::make_unique<RingMemory>(options.rings, options.slots, options.first_index);
+  rings = ring_memory->rings();
+  const std::vector<RingState> states(options.rings, ring_memory->first_state());
   std::vector<device::LocalWindow> local;
   for (std::uint32_t w = 0; w < windows.count(); ++w) local.push_back(windows.local_entry(w));
 
@@ -213,9 +192,8 @@ std::unique_ptr<RingService> Endpoint::Impl::make_service(std::uint32_t ring, st
   ServiceOptions o;
   o.chain = options.chain;
   o.descriptors_a_turn = std::max<std::uint32_t>(64, options.chain);
-  return std::make_unique<RingService>(
-      RingReader(rings[ring].slots, rings[ring].log_slots, taken[ring], options.first_index),
-      std::move(routes), std::make_unique<MappedCounter>(words[ring]), o);
+  return std::make_unique<RingService>(ring_memory->reader(ring), std::move(routes),
+                                       std::make_unique<MappedCounter>(ring_memory->words(ring)), o);
 }
 
 void Endpoint::Impl::start_workers() {
@@ -274,7 +252,7 @@ std::exception_ptr Endpoint::worker_failure(std::uint32_t ring) const {
 }
 std::uint64_t Endpoint::fault_word(std::uint32_t ring) const {
   impl_->worker_of(ring);
-  return port::load_acquire<port::Scope::system>(&impl_->words[ring]->fault);
+  return port::load_acquire<port::Scope::system>(&impl_->ring_memory->words(ring)->fault);
 }
 const std::vector<std::string>& Endpoint::decisions() const { return impl_->decisions; }
 

@@ -201,6 +201,26 @@ TEST_F(Bench, InlineComparesEverySize) {
   }
 }
 
+// Fault: an arm of `handoff` loses descriptors, or is not set against the bare store.
+TEST_F(Bench, HandoffNeedsNoNic) {
+  const Outcome outcome =
+      run_belfry({"bench", "handoff", "--quick", "--passes", "1", "--rings", "3", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  std::set<std::string> expected = {"tuned-rings/rate", "bare/enqueue"};
+  for (const char* arm : {"tuned", "tuned-published", "shared-tuned", "baseline", "baseline-published"}) {
+    for (const char* metric : {"/rate", "/enqueue", "/enqueue_over_bare"})
+      expected.insert(std::string(arm) + metric);
+  }
+  EXPECT_EQ(names_of(records), expected);
+  for (const Record& record : records) {
+    EXPECT_EQ(record.nic, bench::NicKind::none) << record.arm;
+    EXPECT_EQ(record.verified, true) << record.arm << "/" << record.metric;
+    const std::int64_t rings = record.arm == "tuned-rings" ? 3 : 1;
+    EXPECT_EQ(*bench::find(record.parameters, "rings"), bench::Value(rings)) << record.arm;
+  }
+}
+
 // Fault: an experiment of the software NIC misses an arm, or does not check what it moves.
 TEST_F(Bench, SoftnicPricesItself) {
   const Outcome outcome = run_belfry({"bench", "softnic", "--quick", "--passes", "1", "--iterations", "50",

@@ -2,10 +2,16 @@
 /// \file
 /// BELFRY_FN marks a function that compiles for the host and, under nvcc, for the device as well.
 /// The `#if` for a device is only ever inside function bodies; this marker is the one exception a
-/// declaration needs.
+/// declaration needs. BELFRY_INLINE_FN does so for one that must become part of its caller: where what it is
+/// given would otherwise go through memory, and only the caller knows most of it. BELFRY_SLOW_FN marks a wait
+/// that a fast path seldom takes: on a CPU it stays a call, and costs the fast path no registers.
 
 #if defined(__CUDACC__)
 #define BELFRY_FN __host__ __device__
+#define BELFRY_INLINE_FN __host__ __device__ __forceinline__
+#define BELFRY_SLOW_FN __host__ __device__ inline
 #else
 #define BELFRY_FN
+#define BELFRY_INLINE_FN inline __attribute__((always_inline))
+#define BELFRY_SLOW_FN inline __attribute__((noinline, cold))
 #endif

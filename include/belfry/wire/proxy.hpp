@@ -117,22 +117,25 @@ BELFRY_FN constexpr std::uint32_t proxy_descriptors(const ProxyRequest& r) {
 /// What a descriptor's slot must hold in `lap` to be valid.
 BELFRY_FN constexpr std::uint64_t proxy_parity(std::uint64_t lap) { return (lap & 1) ^ 1; }
 
+/// A request's first descriptor, without its parity.
+BELFRY_INLINE_FN constexpr port::Vector16 proxy_first_descriptor(const ProxyRequest& r) {
+  const std::uint64_t low = ProxyOperationField::put(static_cast<std::uint64_t>(r.operation)) |
+                            ProxyMoreField::put(proxy_descriptors(r) > 1 ? 1 : 0) |
+                            ProxyPeerField::put(r.peer) | ProxyRemoteWindowField::put(r.remote_window);
+  if (proxy_value_form(r.operation)) {
+    const std::uint64_t log_bytes = r.bytes == 8 ? 3 : r.bytes == 4 ? 2 : r.bytes == 2 ? 1 : 0;
+    return {low | ProxyLogBytesField::put(log_bytes) | ProxyUpperLowField::put(r.remote_offset), r.value};
+  }
+  return {low | ProxyLocalWindowField::put(r.local_window) | ProxyUpperLowField::put(r.bytes),
+          ProxyRemoteLowField::put(r.remote_offset) | ProxyLocalLowField::put(r.local_offset)};
+}
+
 /// One of a request's descriptors, without its parity.
 /// \param number 0 for the first, then extension, then operands
 BELFRY_FN constexpr port::Vector16 proxy_descriptor(const ProxyRequest& r, std::uint32_t number) {
+  if (number == 0) return proxy_first_descriptor(r);
   const bool extended = proxy_needs_extension(r);
   const std::uint64_t more = ProxyMoreField::put(number + 1 < proxy_descriptors(r) ? 1 : 0);
-  if (number == 0) {
-    std::uint64_t low = ProxyOperationField::put(static_cast<std::uint64_t>(r.operation)) | more |
-                        ProxyPeerField::put(r.peer) | ProxyRemoteWindowField::put(r.remote_window);
-    if (proxy_value_form(r.operation)) {
-      const std::uint64_t log_bytes = r.bytes == 8 ? 3 : r.bytes == 4 ? 2 : r.bytes == 2 ? 1 : 0;
-      low |= ProxyLogBytesField::put(log_bytes) | ProxyUpperLowField::put(r.remote_offset);
-      return {low, r.value};
-    }
-    low |= ProxyLocalWindowField::put(r.local_window) | ProxyUpperLowField::put(r.bytes);
-    return {low, ProxyRemoteLowField::put(r.remote_offset) | ProxyLocalLowField::put(r.local_offset)};
-  }
   if (extended && number == 1) {
     const std::uint64_t high_bytes = proxy_value_form(r.operation) ? 0 : r.bytes >> 32;
     const std::uint64_t low =

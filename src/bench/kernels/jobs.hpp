@@ -142,6 +142,26 @@ struct RateJobOf {
 using RateJob = RateJobOf<device::EndpointView>;
 using ProxyRateJob = RateJobOf<device::proxy::ProxyView>;
 
+/// What goes into a ring.
+enum class HandoffPutKind : std::uint8_t {
+  tuned,               ///< tuned, payload_visible
+  tuned_published,     ///< tuned, payload_published
+  shared_tuned,        ///< shared_tuned, payload_visible
+  baseline,            ///< baseline, payload_visible
+  baseline_published,  ///< baseline, payload_published
+  bare,                ///< the 16 B store alone; in bursts only
+};
+
+/// Threads fill rings that a CPU thread drains.
+struct HandoffJob {
+  device::proxy::ProxyView view;
+  Ticks clock;
+  std::uint64_t count = 0;         ///< descriptors a ring; in bursts a multiple of `burst`
+  std::uint32_t burst = 0;         ///< 0: no bursts, each thread fills its ring; else one thread fills ring 0
+  std::uint64_t* ticks = nullptr;  ///< [count / burst]
+  RateResult* results = nullptr;   ///< [thread]
+};
+
 /// Which rate kernel is meant.
 struct RateKind {
   Cooperation cooperation = Cooperation::thread;

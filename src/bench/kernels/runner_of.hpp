@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "bench/kernel_runner.hpp"
+#include "bench/kernels/handoff.hpp"
 #include "bench/kernels/put.hpp"
 #include "bench/kernels/rate.hpp"
 #include "bench/kernels/scope.hpp"
@@ -75,8 +76,32 @@ class RunnerOf final : public KernelRunner {
     launcher_.launch(grid.blocks, grid.threads,
                      ThreadRateKernel<device::proxy::Channel<Policy>, PutFrom::register_>{job});
   }
+  void handoff(HandoffPutKind kind, std::uint32_t threads, const HandoffJob& job) override {
+    using device::proxy::Form;
+    using device::proxy::Protocol;
+    switch (kind) {
+      case HandoffPutKind::tuned:
+        return handoff_by<ProxyPolicy<Protocol::tuned, Form::payload_visible>>(threads, job);
+      case HandoffPutKind::tuned_published:
+        return handoff_by<ProxyPolicy<Protocol::tuned, Form::payload_published>>(threads, job);
+      case HandoffPutKind::shared_tuned:
+        return handoff_by<ProxyPolicy<Protocol::shared_tuned, Form::payload_visible>>(threads, job);
+      case HandoffPutKind::baseline:
+        return handoff_by<ProxyPolicy<Protocol::baseline, Form::payload_visible>>(threads, job);
+      case HandoffPutKind::baseline_published:
+        return handoff_by<ProxyPolicy<Protocol::baseline, Form::payload_published>>(threads, job);
+      case HandoffPutKind::bare:
+        if (job.burst == 0) throw std::invalid_argument("bare stores know no full ring: in bursts only");
+        return launcher_.launch(1, 1, HandoffBurstKernel<BareStore>{job});
+    }
+  }
 
  private:
+  template <class Policy>
+  void handoff_by(std::uint32_t threads, const HandoffJob& job) {
+    if (job.burst != 0) return launcher_.launch(1, 1, HandoffBurstKernel<HandoffPut<Policy>>{job});
+    launcher_.launch(1, threads, HandoffStreamKernel<Policy>{job});
+  }
   template <device::Sharing sharing, device::Publication publication, device::Payload payload, PutFrom from>
   void thread_rate(Grid grid, const RateJob& job) {
     launcher_.launch(

@@ -225,8 +225,8 @@ class Channel {
             (view_.windows[signal.place.window].flags & kWindowRelaxedOrdering) == 0);
   }
 
-  BELFRY_FN wire::ProxyRequest two_sided(wire::ProxyOperation operation, Place remote, Place local,
-                                         std::uint64_t bytes) const {
+  BELFRY_INLINE_FN wire::ProxyRequest two_sided(wire::ProxyOperation operation, Place remote, Place local,
+                                                std::uint64_t bytes) const {
     wire::ProxyRequest r;
     r.operation = operation;
     r.peer = pe_;
@@ -257,7 +257,7 @@ class Channel {
     return r;
   }
 
-  BELFRY_FN Operation enqueue(const wire::ProxyRequest& request, port::Timeout timeout) {
+  BELFRY_INLINE_FN Operation enqueue(const wire::ProxyRequest& request, port::Timeout timeout) {
     const std::uint32_t count = wire::proxy_descriptors(request);
     const RingSlots slots = reserve<Policy::protocol>(ring_, producer_, count, timeout);
     Operation op;

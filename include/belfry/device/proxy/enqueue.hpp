@@ -54,19 +54,34 @@ BELFRY_FN inline bool wait_for_room(const Ring& ring, port::Patience& patience, 
   return true;
 }
 
-BELFRY_FN inline RingSlots reserve_own(const Ring& ring, Producer& producer, std::uint32_t count,
+/// What a producer that found no room has waited for.
+struct OwnRoom {
+  Status status = Status::done;
+  std::uint64_t taken = 0;
+};
+BELFRY_SLOW_FN OwnRoom wait_for_own_room(Ring ring, std::uint64_t end, port::Timeout timeout) {
+  OwnRoom room;
+  RingSlots slots;
+  port::Patience patience(timeout);
+  while (!has_room(ring, end, room.taken = read_taken(ring)))
+    if (!wait_for_room(ring, patience, slots)) break;
+  room.status = slots.status;
+  return room;
+}
+
+BELFRY_INLINE_FN RingSlots reserve_own(const Ring& ring, Producer& producer, std::uint32_t count,
                                        port::Timeout timeout) {
   RingSlots slots;
   slots.first = producer.next;
   const std::uint64_t end = slots.first + count;
+  producer.changed = true;
   if (!has_room(ring, end, producer.taken)) {
-    port::Patience patience(timeout);
-    producer.changed = true;
-    while (!has_room(ring, end, producer.taken = read_taken(ring)))
-      if (!wait_for_room(ring, patience, slots)) return slots;
+    const OwnRoom room = wait_for_own_room(ring, end, timeout);
+    producer.taken = room.taken;
+    slots.status = room.status;
+    if (slots.status != Status::done) return slots;
   }
   producer.next = end;
-  producer.changed = true;
   return slots;
 }
 
@@ -103,8 +118,8 @@ BELFRY_FN RingSlots reserve_shared(const Ring& ring, std::uint32_t count, port::
 
 /// Slots for `count` descriptors in a row.
 template <Protocol protocol>
-BELFRY_FN RingSlots reserve(const Ring& ring, Producer& producer, std::uint32_t count,
-                            port::Timeout timeout) {
+BELFRY_INLINE_FN RingSlots reserve(const Ring& ring, Producer& producer, std::uint32_t count,
+                                   port::Timeout timeout) {
   if constexpr (protocol == Protocol::tuned) {
     return detail::reserve_own(ring, producer, count, timeout);
   } else {
@@ -112,17 +127,29 @@ BELFRY_FN RingSlots reserve(const Ring& ring, Producer& producer, std::uint32_t 
   }
 }
 
+namespace detail {
+
+BELFRY_INLINE_FN void store_descriptor(const Ring& ring, std::uint64_t index, port::Vector16 descriptor) {
+  const std::uint64_t mask = (std::uint64_t{1} << ring.log_slots) - 1;
+  descriptor.low |= wire::proxy_parity(index >> ring.log_slots);
+  port::store_16(ring.slots + (index & mask), descriptor);
+}
+
+/// By value: a request whose address nobody takes stays in registers.
+BELFRY_SLOW_FN void store_rest(Ring ring, std::uint64_t first, wire::ProxyRequest request) {
+  const std::uint32_t count = wire::proxy_descriptors(request);
+  for (std::uint32_t i = 1; i < count; ++i)
+    store_descriptor(ring, first + i, wire::proxy_descriptor(request, i));
+}
+
+}  // namespace detail
+
 /// Stores a request's descriptors into their slots. Each is valid by itself as soon as it is there; the
 /// worker goes on to the next slot only then, so their order does not matter.
-BELFRY_FN inline void store_request(const Ring& ring, std::uint64_t first,
+BELFRY_INLINE_FN void store_request(const Ring& ring, std::uint64_t first,
                                     const wire::ProxyRequest& request) {
-  const std::uint64_t mask = (std::uint64_t{1} << ring.log_slots) - 1;
-  const std::uint32_t count = wire::proxy_descriptors(request);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    port::Vector16 descriptor = wire::proxy_descriptor(request, i);
-    descriptor.low |= wire::proxy_parity((first + i) >> ring.log_slots);
-    port::store_16(ring.slots + ((first + i) & mask), descriptor);
-  }
+  detail::store_descriptor(ring, first, wire::proxy_first_descriptor(request));
+  if (wire::proxy_descriptors(request) > 1) detail::store_rest(ring, first, request);
 }
 
 /// Makes a put's payload visible before the descriptor that will name it (mutant:
