@@ -10,15 +10,14 @@
 
 namespace belfry::bench {
 
-DeviceGroup::DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOptions options)
-    : members_(host::make_thread_bootstrap(pes)), endpoints_(members_.size()) {
-  options.context.nic = nic;
-  std::vector<std::exception_ptr> failures(members_.size());
+void on_each_rank(std::vector<std::unique_ptr<host::Bootstrap>>& members,
+                  const std::function<void(std::size_t rank, host::Bootstrap& member)>& body) {
+  std::vector<std::exception_ptr> failures(members.size());
   std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        endpoints_[rank] = std::make_unique<host::DeviceEndpoint>(*members_[rank], options);
+        body(rank, *members[rank]);
       } catch (...) {
         failures[rank] = std::current_exception();
       }
@@ -28,6 +27,14 @@ DeviceGroup::DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOp
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
+}
+
+DeviceGroup::DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOptions options)
+    : members_(host::make_thread_bootstrap(pes)), endpoints_(members_.size()) {
+  options.context.nic = nic;
+  on_each_rank(members_, [&](std::size_t rank, host::Bootstrap& member) {
+    endpoints_[rank] = std::make_unique<host::DeviceEndpoint>(member, options);
+  });
 }
 
 void be_patient(host::ConnectionParameters& connection) {

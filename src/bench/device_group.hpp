@@ -2,6 +2,7 @@
 /// \file
 /// Several PEs in this process, connected: PE 0 measures, the others are there to be written to.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,11 @@
 #include "belfry/host/device_endpoint.hpp"
 
 namespace belfry::bench {
+
+/// Calls `body` for every member of a group, each in a thread of its own, and waits for all. Throws what one
+/// of them threw.
+void on_each_rank(std::vector<std::unique_ptr<host::Bootstrap>>& members,
+                  const std::function<void(std::size_t rank, host::Bootstrap& member)>& body);
 
 class DeviceGroup {
  public:

@@ -102,6 +102,14 @@ Value RunContext::parameter_value(std::string_view name) const {
   return choices.at(static_cast<std::size_t>(number));
 }
 
+bool wants_arm(const RunContext& run, const std::string& arm) {
+  const auto& named = run.options().arms;
+  if (std::find(named.begin(), named.end(), arm) != named.end()) return true;
+  const auto& parameters = run.experiment().parameters;
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [&](const ParameterInfo& info) { return run.is_changed(info.name); });
+}
+
 void RunContext::use_nic(const NicDescription& nic) {
   nic_ = nic;
   platform_ = capture_platform("/", nic);

@@ -124,6 +124,9 @@ class RunContext {
   std::vector<std::string> notes_;
 };
 
+/// Whether an arm that is there for the user's own settings is asked for: by its name, or by one of them.
+bool wants_arm(const RunContext& run, const std::string& arm);
+
 struct Experiment {
   std::string name;
   std::string description;

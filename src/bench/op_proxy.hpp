@@ -8,11 +8,6 @@
 
 namespace belfry::bench {
 
-/// The options that all experiments on mini-proxy begin with: workers that wait as the machine allows, where
-/// the system puts them, for the ends of one machine would all choose the same CPUs. \param crowded workers,
-/// pollers and NIC threads are more than the cores: an idle worker gives way at once
-proxy::EndpointOptions proxy_options(bool crowded);
-
 /// A proxy endpoint for as long as its arm is measured: no other arm has its workers beside it. Both ranks
 /// make one at the same time, and end it after the last exchange.
 class ProxyPath final : public OpPath {

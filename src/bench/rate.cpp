@@ -25,20 +25,12 @@ RateShape custom_shape(const RunContext& run) {
           static_cast<Cooperation>(run.parameter("sharing"))};
 }
 
-bool wants_custom_arm(const RunContext& run) {
-  const auto& named = run.options().arms;
-  if (std::find(named.begin(), named.end(), kCustomArm) != named.end()) return true;
-  const auto& parameters = run.experiment().parameters;
-  return std::any_of(parameters.begin(), parameters.end(),
-                     [&](const ParameterInfo& info) { return run.is_changed(info.name); });
-}
-
 /// The chosen arms that are measured: `custom` only where it was asked for.
 std::map<std::string, RateShape> shapes_of(const RunContext& run) {
   std::map<std::string, RateShape> shapes;
   for (const std::string& arm : run.arms()) {
     if (arm == kCustomArm) {
-      if (wants_custom_arm(run)) shapes.emplace(arm, custom_shape(run));
+      if (wants_arm(run, kCustomArm)) shapes.emplace(arm, custom_shape(run));
       continue;
     }
     const auto& arms = rate_arms();

@@ -2,6 +2,8 @@
 /// \file
 /// One measurement of a rate: `rate` and `inline` share it.
 
+#include <functional>
+#include <span>
 #include <string>
 
 #include "bench/device_group.hpp"
@@ -14,6 +16,22 @@ struct RateFigure {
   std::uint64_t messages = 0;
   bool verified = false;
 };
+
+/// Who runs a job, and on which memory.
+struct RateGround {
+  std::span<const std::byte>
+      source;                   ///< the window that payload comes from; empty where it comes from registers
+  std::span<std::byte> target;  ///< the peer's window
+  std::uint32_t threads = 1;
+};
+
+/// Completes the job (peer 1, messages, results), runs it, and looks at what it has left.
+/// Throws host::Error for a kernel that did not end well.
+/// \param what for messages: the arm
+template <class View>
+RateFigure measure_threads(KernelRunner& runner, const RateGround& ground, RateJobOf<View> job,
+                           std::uint64_t messages, const std::string& what,
+                           const std::function<void(const RateJobOf<View>&)>& launch);
 
 /// What one thread may have outstanding in its target before it begins again.
 inline constexpr std::uint32_t kRateSlots = 64;

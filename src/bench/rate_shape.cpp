@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::byte kUntouched{0xb5};
 
-std::size_t slot_offset(const RateJob& job, std::uint32_t thread, std::uint64_t slot) {
+std::size_t slot_offset(const RateWork& job, std::uint32_t thread, std::uint64_t slot) {
   return job.target_of(thread, slot).offset;
 }
 
@@ -128,13 +128,13 @@ const std::vector<RateArm>& rate_arms() {
   return arms;
 }
 
-void clear_rate_target(std::span<std::byte> window, const RateJob& job, std::uint32_t threads) {
+void clear_rate_target(std::span<std::byte> window, const RateWork& job, std::uint32_t threads) {
   const std::size_t bytes = std::size_t{threads} * job.target.count * job.target.stride;
   std::fill_n(window.begin() + static_cast<std::ptrdiff_t>(job.target.begin.offset), bytes, kUntouched);
 }
 
 bool rate_target_is_right(std::span<const std::byte> window, std::span<const std::byte> source,
-                          const RateJob& job, std::uint32_t threads) {
+                          const RateWork& job, std::uint32_t threads) {
   for (std::uint32_t thread = 0; thread < threads; ++thread) {
     for (std::uint64_t slot = 0; slot < job.target.count; ++slot) {
       const std::byte* held = window.data() + slot_offset(job, thread, slot);

@@ -49,11 +49,11 @@ inline constexpr std::uint32_t kMostRateQueues = 1024;
 inline constexpr std::uint32_t kMostRateBatch = 256;
 
 /// Fills a target so that whatever is not written shows.
-void clear_rate_target(std::span<std::byte> window, const RateJob& job, std::uint32_t threads);
+void clear_rate_target(std::span<std::byte> window, const RateWork& job, std::uint32_t threads);
 
 /// Whether each thread's slots hold exactly what its messages leave.
 /// \param source the window that payload came from, where it did not come from registers; else empty
 bool rate_target_is_right(std::span<const std::byte> window, std::span<const std::byte> source,
-                          const RateJob& job, std::uint32_t threads);
+                          const RateWork& job, std::uint32_t threads);
 
 }  // namespace belfry::bench

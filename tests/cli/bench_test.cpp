@@ -201,6 +201,36 @@ TEST_F(Bench, InlineComparesEverySize) {
   }
 }
 
+// Fault: an arm of `proxy-rate` loses messages, or its chains are set against other workers or rings.
+TEST_F(Bench, ProxyRateRunsItsTable) {
+  const Outcome outcome = run_belfry({"bench", "proxy-rate", "--quick", "--passes", "1", "--iterations",
+                                      "2000", "--nic", "soft", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  EXPECT_EQ(names_of(records),
+            (std::set<std::string>{"t1-r1-b1/rate", "t1-r1-b16/rate", "t1-r32-b1/rate", "t1-r32-b16/rate",
+                                   "t8-r32-b16/rate", "t1-r1-b16/rate_over_b1", "t1-r32-b16/rate_over_b1"}));
+  expect_verified(records);
+  EXPECT_THAT(outcome.err, HasSubstr("proxy/capacity-mini-proxy-b16-t1-r32-warm"));
+}
+
+// Fault: settings of the custom arm are not what is measured, or one that cannot be is measured as another.
+TEST_F(Bench, ProxyRateTakesAnArmOfTheUsersOwn) {
+  const Outcome outcome =
+      run_belfry({"bench", "proxy-rate", "--quick", "--passes", "1", "--nic", "soft", "--arms", "custom",
+                  "--workers", "2", "--rings", "3", "--chain", "5", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  EXPECT_EQ(names_of(records), (std::set<std::string>{"custom/rate"}));
+  expect_verified(records);
+  for (const auto& [name, value] : {std::pair{"workers", 2}, std::pair{"rings", 3}, std::pair{"chain", 5}}) {
+    EXPECT_EQ(*bench::find(records.front().parameters, name), bench::Value(std::int64_t{value})) << name;
+  }
+  const Outcome impossible = run_belfry({"bench", "proxy-rate", "--nic", "soft", "--workers", "3"});
+  EXPECT_EQ(impossible.exit_code, 1);
+  EXPECT_THAT(impossible.err, HasSubstr("raise --rings"));
+}
+
 // Fault: an arm of `handoff` loses descriptors, or is not set against the bare store.
 TEST_F(Bench, HandoffNeedsNoNic) {
   const Outcome outcome =

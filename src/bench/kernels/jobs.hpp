@@ -116,9 +116,7 @@ struct RateResult {
 };
 
 /// Threads post messages, `batch` of them a doorbell.
-template <class View>
-struct RateJobOf {
-  View view;
+struct RateWork {
   std::uint32_t peer = 0;
   std::uint32_t queues = 1;           ///< used, of those to the peer; rings of mini-proxy
   std::uint32_t posters = 1;          ///< threads, or warps where these post as one
@@ -138,6 +136,10 @@ struct RateJobOf {
   BELFRY_FN std::uint32_t queue_of(std::uint32_t poster) const {
     return static_cast<std::uint32_t>(std::uint64_t{poster} * queues / posters);
   }
+};
+template <class View>
+struct RateJobOf : RateWork {
+  View view;
 };
 using RateJob = RateJobOf<device::EndpointView>;
 using ProxyRateJob = RateJobOf<device::proxy::ProxyView>;

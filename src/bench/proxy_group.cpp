@@ -1,0 +1,42 @@
+#include "bench/proxy_group.hpp"
+
+#include "belfry/host/endpoint.hpp"
+#include "belfry/host/environment.hpp"
+#include "belfry/host/thread_bootstrap.hpp"
+#include "bench/device_group.hpp"
+#include "bench/kernels/jobs.hpp"
+
+namespace belfry::bench {
+
+proxy::EndpointOptions proxy_options(bool crowded) {
+  proxy::EndpointOptions options;
+  options.connection = host::EndpointOptions::from(host::Environment::of_this_process()).connection;
+  be_patient(options.connection);
+  options.pin = false;
+  options.idle.kind = crowded ? proxy::IdlePolicy::Kind::yield : proxy::IdlePolicy::Kind::spin;
+  options.idle.spins = 0;
+  // A worker that waits for a core is not lost.
+  options.stall = std::chrono::seconds(kKernelWaitSeconds);
+  return options;
+}
+
+proxy::EndpointOptions resting_options(proxy::EndpointOptions options) {
+  options.workers = 1;
+  options.idle = {.kind = proxy::IdlePolicy::Kind::sleep, .spins = 0, .yields = 0};
+  return options;
+}
+
+ProxyGroup::ProxyGroup(const std::string& nic, int pes, std::size_t window_bytes,
+                       const std::function<proxy::EndpointOptions(std::size_t rank)>& options)
+    : members_(host::make_thread_bootstrap(pes)), pes_(members_.size()) {
+  on_each_rank(members_, [&](std::size_t rank, host::Bootstrap& member) {
+    auto context = host::EndpointOptions::from(host::Environment::of_this_process()).context;
+    context.nic = nic;
+    const host::ProtectionDomain domain(host::Context::open(context));
+    const host::WindowOptions window{.bytes = window_bytes};
+    pes_[rank].windows = std::make_unique<host::Windows>(member, domain, std::span(&window, 1));
+    pes_[rank].endpoint = std::make_unique<proxy::Endpoint>(member, *pes_[rank].windows, options(rank));
+  });
+}
+
+}  // namespace belfry::bench
