@@ -16,6 +16,10 @@ class Clock {
   /// Finds out which counter can be used, and its rate (about 20 ms).
   Clock();
 
+  /// A clock that others read, of known rate.
+  Clock(const char* name, double microseconds_per_tick)
+      : microseconds_per_tick_(microseconds_per_tick), name_(name) {}
+
   /// See Ticks::now().
   std::uint64_t now() const { return ticks_.now(); }
 
@@ -30,7 +34,7 @@ class Clock {
     return static_cast<std::uint64_t>(microseconds / microseconds_per_tick_);
   }
 
-  /// "tsc", "cntvct" or "steady_clock".
+  /// "tsc", "cntvct", "steady_clock", or whose it is.
   const char* name() const { return name_; }
 
   /// What reading the clock twice in a row measures, in ns: it is part of every sample taken with it.

@@ -30,11 +30,32 @@ void on_each_rank(std::vector<std::unique_ptr<host::Bootstrap>>& members,
 }
 
 DeviceGroup::DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOptions options)
-    : members_(host::make_thread_bootstrap(pes)), endpoints_(members_.size()) {
+    : memory_(options.windows.empty() ? nullptr : options.windows.front().memory),
+      members_(host::make_thread_bootstrap(pes)),
+      endpoints_(members_.size()) {
   options.context.nic = nic;
   on_each_rank(members_, [&](std::size_t rank, host::Bootstrap& member) {
     endpoints_[rank] = std::make_unique<host::DeviceEndpoint>(member, options);
   });
+}
+
+std::vector<std::byte> DeviceGroup::read_window(int rank) const {
+  const std::span<std::byte> window = this->window(rank);
+  std::vector<std::byte> copy(window.size());
+  if (memory_ == nullptr) {
+    std::copy(window.begin(), window.end(), copy.begin());
+  } else {
+    memory_->read(copy.data(), window.data(), window.size());
+  }
+  return copy;
+}
+
+void DeviceGroup::edit_window(int rank, const std::function<void(std::span<std::byte>)>& edit) const {
+  const std::span<std::byte> window = this->window(rank);
+  if (memory_ == nullptr) return edit(window);
+  std::vector<std::byte> copy = read_window(rank);
+  edit(copy);
+  memory_->write(window.data(), copy.data(), copy.size());
 }
 
 void be_patient(host::ConnectionParameters& connection) {

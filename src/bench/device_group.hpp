@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,18 @@ class DeviceGroup {
 
   int size() const { return static_cast<int>(endpoints_.size()); }
   const host::DeviceEndpoint& pe(int rank) const { return *endpoints_[static_cast<std::size_t>(rank)]; }
-  /// A PE's copy of window 0.
+  /// A PE's copy of window 0, where the host sees it.
   std::span<std::byte> window(int rank) const { return pe(rank).windows().memory(0).span(); }
 
+  // The same wherever it lies, while nobody else uses it.
+
+  /// \return a copy
+  std::vector<std::byte> read_window(int rank) const;
+  /// Lets `edit` change it: std::span<std::byte>.
+  void edit_window(int rank, const std::function<void(std::span<std::byte>)>& edit) const;
+
  private:
+  std::shared_ptr<host::QueueMemory> memory_;  ///< of the windows; null: host memory
   std::vector<std::unique_ptr<host::Bootstrap>> members_;
   std::vector<std::unique_ptr<host::DeviceEndpoint>> endpoints_;
 };

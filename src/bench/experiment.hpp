@@ -49,7 +49,11 @@ struct Options {
   std::vector<std::string> arms;  ///< empty: all
   std::uint64_t seed = 1;         ///< of everything random, the order of the arms included
   Fields parameters;              ///< the experiment's own
-  std::string fabric;             ///< the software NIC's, for the other process to join; empty without one
+  std::string lanes = "cpu";      ///< what runs kernels: cpu or cuda
+  std::string completions_place = "gpu";  ///< with cuda, where completion queues lie: gpu or host
+  std::string record_place = "gpu";       ///< with cuda, where doorbell records lie
+  bool relaxed = false;                   ///< windows whose writes may pass each other
+  std::string fabric;  ///< the software NIC's, for the other process to join; empty without one
 };
 
 /// Where progress goes: stderr, or nowhere.
@@ -134,6 +138,7 @@ struct Experiment {
   std::vector<MetricInfo> metrics;
   std::vector<ParameterInfo> parameters;
   bool needs_nic = true;
+  bool runs_on_gpu = false;        ///< with --lanes cuda
   bool software_nic_only = false;  ///< it measures the software NIC itself
   unsigned most_processes = 1;
   unsigned passes = 5;               ///< default

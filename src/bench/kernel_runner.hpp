@@ -29,6 +29,9 @@ class KernelRunner {
   /// Memory that kernels and, while none runs, the host read and write; zeroed.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
 
+  /// The clock of what runs the kernels.
+  virtual Clock clock() = 0;
+
   // \param arm of for_each_op_arm(); of for_each_proxy_arm() where the job is mini-proxy's
   virtual void puts(const std::string& arm, const PutJob& job) = 0;
   virtual void puts(const std::string& arm, const ProxyPutJob& job) = 0;
@@ -49,6 +52,9 @@ class KernelRunner {
 /// On CPU threads of this process (src/lanes).
 /// \param gives_way whether a lane that waits gives its core away at once: PollPolicy::yields
 std::unique_ptr<KernelRunner> make_lane_runner(bool gives_way);
+
+/// On GPU 0. Throws std::invalid_argument in a build without CUDA, std::runtime_error where there is no GPU.
+std::unique_ptr<KernelRunner> make_cuda_runner();
 
 /// `count` T of a runner's memory, all bytes 0: for types for which that is a value.
 template <class T>

@@ -25,6 +25,8 @@ class LaneLauncher {
     return {memory, [](void* at) { ::operator delete (at, std::align_val_t{kAlignment}); }};
   }
 
+  Clock clock() const { return Clock(); }
+
   template <class Kernel>
   void launch(std::uint32_t blocks, std::uint32_t threads, const Kernel& kernel) const {
     lanes::LaunchOptions options;

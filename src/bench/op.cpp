@@ -11,9 +11,11 @@
 #include "bench/cores.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/kernels/policies.hpp"
 #include "bench/op_end.hpp"
 #include "bench/op_gda.hpp"
+#include "bench/op_gpu.hpp"
 #include "bench/op_kernel_path.hpp"
 #include "bench/op_proxy.hpp"
 #include "bench/op_verbs.hpp"
@@ -238,7 +240,10 @@ Experiment op_experiment() {
       {"clock_overhead", "ns", "two clock readings in a row"},
   };
   experiment.most_processes = 2;
-  experiment.run = [](RunContext& run) { return run_two_ranks(run, kRanks); };
+  experiment.runs_on_gpu = true;
+  experiment.run = [](RunContext& run) {
+    return on_gpu(run) ? run_op_on_gpu(run) : run_two_ranks(run, kRanks);
+  };
   experiment.peer = [](RunContext& run, const std::string& address) { serve_peer(run, address, kRanks); };
   return experiment;
 }

@@ -17,6 +17,8 @@
 namespace belfry::bench {
 namespace {
 
+std::vector<std::byte> copy_of(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
+
 constexpr const char* kCustomArm = "custom";
 
 struct ProxyRateShape {
@@ -98,9 +100,10 @@ void measure_pass(RunContext& run, const std::string& arm, const ProxyRateShape&
   job.target = {{0, 0}, sizeof(std::uint64_t), kRateSlots};
   job.queues = job.posters = shape.rings;
   const auto runner = make_lane_runner(crowded);
+  const RateGround ground{shape.rings, false, [&](int rank) { return copy_of(group.window(rank)); },
+                          [&](const auto& edit) { edit(group.window(1)); }};
   const RateFigure figure = measure_threads<device::proxy::ProxyView>(
-      *runner, {.source = {}, .target = group.window(1), .threads = shape.rings}, job, run.iterations(), arm,
-      [&](const ProxyRateJob& ready) {
+      *runner, ground, job, run.iterations(), arm, [&](const ProxyRateJob& ready) {
         runner->rate(Grid{1, shape.rings}, ready);
       });
   series.rate.add_figure(figure.rate);

@@ -11,6 +11,7 @@
 #include "bench/cores.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/rate_run.hpp"
 
 namespace belfry::bench {
@@ -93,11 +94,14 @@ std::vector<Record> run_rate(RunContext& run) {
       device_options(std::size_t{threads} * kRateSlots * sizeof(std::uint64_t));
   options.queues_a_peer = most(shapes, &RateShape::queues);
   options.blocks = kQueueBlocks;
+  place_for_lanes(run, options);
+  if (run.options().relaxed)
+    options.windows.front().access = host::kAllAccess | host::Access::relaxed_ordering;
   const DeviceGroup group(run.options().nic, 2, options);
   const host::Context& context = group.pe(0).context();
   run.use_nic(describe_nic(context));
   for (const std::string& decision : group.pe(0).decisions()) run.note(decision);
-  note_crowded(run, shapes, context.is_software_nic());
+  if (!on_gpu(run)) note_crowded(run, shapes, context.is_software_nic());
 
   RateJob job;
   job.seed = run.options().seed;
@@ -107,7 +111,8 @@ std::vector<Record> run_rate(RunContext& run) {
     const auto found = shapes.find(arm);
     if (found == shapes.end()) return;
     const RateShape& shape = found->second;
-    const auto runner = make_lane_runner(is_crowded(shape, context.is_software_nic()));
+    const auto runner =
+        on_gpu(run) ? make_cuda_runner() : make_lane_runner(is_crowded(shape, context.is_software_nic()));
     const RateFigure figure = measure_rate(group, *runner, shape, shape.kind(), job, run.iterations(), arm);
     Series& series = all[arm];
     series.rate.add_figure(figure.rate);
@@ -117,7 +122,10 @@ std::vector<Record> run_rate(RunContext& run) {
   std::vector<Record> records;
   for (const std::string& arm : run.arms()) {
     const auto found = all.find(arm);
-    if (found != all.end()) records.push_back(record_of(run, arm, shapes.at(arm), found->second));
+    if (found == all.end()) continue;
+    records.push_back(record_of(run, arm, shapes.at(arm), found->second));
+    if (on_gpu(run)) set(records.back().parameters, "lanes", std::string("cuda"));
+    if (run.options().relaxed) set(records.back().parameters, "ordering_of_writes", std::string("relaxed"));
   }
   return records;
 }
@@ -146,6 +154,7 @@ Experiment rate_experiment() {
   };
   experiment.iterations = 100000;
   experiment.quick_iterations = 3000;
+  experiment.runs_on_gpu = true;
   experiment.run = run_rate;
   return experiment;
 }

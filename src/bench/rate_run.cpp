@@ -15,7 +15,7 @@ RateFigure measure_threads(KernelRunner& runner, const RateGround& ground, RateJ
   job.peer = 1;
   job.messages_a_thread = std::max<std::uint64_t>((messages + threads - 1) / threads, job.batch);
   job.results = results.get();
-  clear_rate_target(ground.target, job, threads);
+  ground.edit_target([&](std::span<std::byte> target) { clear_rate_target(target, job, threads); });
   launch(job);
 
   std::uint64_t begin = UINT64_MAX;
@@ -29,7 +29,8 @@ RateFigure measure_threads(KernelRunner& runner, const RateGround& ground, RateJ
   RateFigure figure;
   figure.messages = job.messages_a_thread * threads;
   figure.rate = message_rate(figure.messages, static_cast<double>(end - begin) / 1e9).value;
-  figure.verified = rate_target_is_right(ground.target, ground.source, job, threads);
+  const std::vector<std::byte> source = ground.from_memory ? ground.read_window(0) : std::vector<std::byte>();
+  figure.verified = rate_target_is_right(ground.read_window(1), source, job, threads);
   return figure;
 }
 
@@ -44,8 +45,8 @@ RateFigure measure_rate(const DeviceGroup& group, KernelRunner& runner, const Ra
   job.posters = shape.posters();
   job.queues_a_thread = shape.cooperation == Cooperation::thread ? shape.queues / shape.threads : 1;
   job.batch = shape.batch;
-  RateGround ground{{}, group.window(1), shape.threads};
-  if (kind.from_memory) ground.source = group.window(0);
+  const RateGround ground{shape.threads, kind.from_memory, [&](int rank) { return group.read_window(rank); },
+                          [&](const auto& edit) { group.edit_window(1, edit); }};
   return measure_threads<device::EndpointView>(
       runner, ground, job, messages, what,
       [&](const RateJob& ready) { runner.rate(kind, shape.grid(), ready); });

@@ -19,10 +19,12 @@ struct RateFigure {
 
 /// Who runs a job, and on which memory.
 struct RateGround {
-  std::span<const std::byte>
-      source;                   ///< the window that payload comes from; empty where it comes from registers
-  std::span<std::byte> target;  ///< the peer's window
   std::uint32_t threads = 1;
+  bool from_memory = false;  ///< payload comes from PE 0's window, and not from registers
+  /// A copy of a PE's window.
+  std::function<std::vector<std::byte>(int rank)> read_window;
+  /// Lets its argument change the window of PE 1, the peer.
+  std::function<void(const std::function<void(std::span<std::byte>)>&)> edit_target;
 };
 
 /// Completes the job (peer 1, messages, results), runs it, and looks at what it has left.

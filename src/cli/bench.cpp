@@ -56,6 +56,20 @@ void add_common_options(CLI::App& command, Request& request) {
   command.add_option("--arms", options.arms, "These arms only, separated by commas")
       ->delimiter(',')
       ->check(CLI::IsMember(arms));
+  if (experiment.runs_on_gpu) {
+    command.add_option("--lanes", options.lanes, "What runs the kernels: cpu (threads), or cuda (GPU 0)")
+        ->check(CLI::IsMember({"cpu", "cuda"}));
+    command.add_flag("--relaxed", options.relaxed,
+                     "Windows of relaxed ordering: writes may pass each other (the experiment rate)");
+    command
+        .add_option("--completions", options.completions_place,
+                    "With --lanes cuda, where completion queues lie: gpu or host")
+        ->check(CLI::IsMember({"gpu", "host"}));
+    command
+        .add_option("--record", options.record_place,
+                    "With --lanes cuda, where doorbell records lie: gpu or host")
+        ->check(CLI::IsMember({"gpu", "host"}));
+  }
   command.add_option("--seed", options.seed, "Seed of the order of arms and of the payload")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{INT64_MAX}));
   command.add_flag("--progress", request.progress, "Say on stderr what is being measured, terminal or not");

@@ -23,6 +23,8 @@ class HostQueueMemory final : public QueueMemory {
 
 }  // namespace
 
+void QueueMemory::read(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
 std::shared_ptr<QueueMemory> host_queue_memory() { return std::make_shared<HostQueueMemory>(); }
 
 }  // namespace belfry::host

@@ -74,6 +74,12 @@ bool parse_link(Config& config, std::string_view text) {
   return text == "ib" || text == "eth";
 }
 
+bool parse_poll(Config& config, std::string_view text) {
+  if (text == "doorbell") config.gpu.poll = GpuPoll::doorbell;
+  if (text == "record") config.gpu.poll = GpuPoll::record;
+  return text == "doorbell" || text == "record";
+}
+
 bool parse_rate(std::string_view text, double& value) { return parse_between(text, 0.0, 1.0, value); }
 
 std::string text_of(double value) {
@@ -174,6 +180,22 @@ constexpr ConfigVariable kVariables[] = {
        return t == "0" || t == "1";
      },
      [](const Config& c) { return std::string(c.direct_loopback ? "1" : "0"); }},
+    {"GPU", "--gpu", "N", "CUDA's number", "0..63", "the GPU whose memory queues may lie in",
+     [](Config& c, std::string_view t) { return parse_between(t, 0u, 63u, c.gpu.gpu); },
+     [](const Config& c) { return std::to_string(c.gpu.gpu); }},
+    {"GPU_BLOCKS", "--gpu-blocks", "N", "blocks", "1..64", "blocks of the engine on that GPU",
+     [](Config& c, std::string_view t) { return parse_between(t, 1u, 64u, c.gpu.blocks); },
+     [](const Config& c) { return std::to_string(c.gpu.blocks); }},
+    {"GPU_WARPS", "--gpu-warps", "N", "warps a block", "1..16", "warps in each of its blocks",
+     [](Config& c, std::string_view t) { return parse_between(t, 1u, 16u, c.gpu.warps); },
+     [](const Config& c) { return std::to_string(c.gpu.warps); }},
+    {"GPU_IDLE_US", "--gpu-idle-us", "US", "microseconds", "1..1000000",
+     "it leaves the GPU after so long without work",
+     [](Config& c, std::string_view t) { return parse_microseconds(t, 1, c.gpu.idle); },
+     [](const Config& c) { return text_of(c.gpu.idle); }},
+    {"GPU_POLL", "--gpu-poll", "doorbell|record", "", "doorbell or record",
+     "where it looks for news of queues with a doorbell record", parse_poll,
+     [](const Config& c) { return std::string(c.gpu.poll == GpuPoll::record ? "record" : "doorbell"); }},
 };
 
 }  // namespace

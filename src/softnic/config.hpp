@@ -40,6 +40,21 @@ struct Limits {
   std::uint32_t read_atomic_depth = 16;
 };
 
+/// Where the GPU engine looks for doorbells.
+enum class GpuPoll : std::uint8_t {
+  doorbell,  ///< at the register, over PCIe, and then at the record
+  record,    ///< at the record, which a poster must then order before it: not with Ordering::gpu_fence
+};
+
+/// The engine for queues in GPU memory.
+struct GpuConfig {
+  unsigned gpu = 0;                     ///< CUDA's number
+  unsigned blocks = 1;                  ///< of threads
+  unsigned warps = 8;                   ///< a block
+  std::chrono::microseconds idle{200};  ///< without work for so long, it leaves the GPU
+  GpuPoll poll = GpuPoll::doorbell;
+};
+
 struct Config {
   std::string fabric = "default";  ///< processes of one user with the same name reach each other
   unsigned node = 0;               ///< 0..255: devices of different nodes have different addresses
@@ -49,6 +64,7 @@ struct Config {
   IdlePolicy idle;
   FaultPlan faults;
   Limits limits;
+  GpuConfig gpu;
   std::uint64_t seed = 0;       ///< 0: from the system; seeds QPN blocks, first numbers and the fault plan
   bool direct_loopback = true;  ///< QPs of one process meet without packets
 

@@ -23,6 +23,9 @@ class QueueMemory {
   /// Copies `bytes` bytes of host memory to such memory, and returns once a device would read them so.
   virtual void write(void* to, const void* from, std::size_t bytes) = 0;
 
+  /// Copies `bytes` bytes of such memory, to which nobody writes, to host memory.
+  virtual void read(void* to, const void* from, std::size_t bytes);
+
   /// The 8 B word at an aligned `address`, while a device may be changing it: never half of a store, and what
   /// that device stored before is seen too.
   virtual std::uint64_t load(const void* address) = 0;

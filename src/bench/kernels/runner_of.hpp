@@ -4,6 +4,7 @@
 ///
 ///     const char* name() const;
 ///     std::shared_ptr<void> allocate(std::size_t bytes);   // zeroed
+///     Clock clock();
 ///     template <class Kernel> void launch(std::uint32_t blocks, std::uint32_t threads, const Kernel&
 ///     kernel);
 ///
@@ -30,6 +31,7 @@ class RunnerOf final : public KernelRunner {
 
   const char* name() const override { return launcher_.name(); }
   std::shared_ptr<void> allocate(std::size_t bytes) override { return launcher_.allocate(bytes); }
+  Clock clock() override { return launcher_.clock(); }
 
   void puts(const std::string& arm, const PutJob& job) override { run_arm<PutKernel>(arm, job); }
   void puts(const std::string& arm, const ProxyPutJob& job) override { run_arm<PutKernel>(arm, job); }

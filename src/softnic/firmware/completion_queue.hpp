@@ -19,6 +19,12 @@ class CompletionQueue {
   std::uint32_t number = 0;
   std::uint32_t users = 0;  ///< work queues that complete here
 
+  // Where queues in GPU memory complete here, the GPU engine writes the entries and nobody else.
+  std::uint32_t gpu_slot = 0;
+  std::uint64_t gpu_generation = 0;  ///< 0: it is the CPU's
+  std::uint32_t sending_queues = 0;  ///< of those
+  bool receives = false;             ///< one of them has receives that complete here
+
   const CqAttributes& attributes() const { return attributes_; }
   bool dead() const { return dead_; }
   /// Its memory is gone: it is not touched again, and its owner is told.

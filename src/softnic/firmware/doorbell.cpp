@@ -57,10 +57,17 @@ std::size_t look_at_records(NicCore& core, Uar& uar) {
 /// A change of one register. \return QPs with news
 std::size_t take_send_doorbell(NicCore& core, Uar& uar, std::uint64_t value) {
   QueuePair* named = core.find_qp(wire::doorbell_qpn(value));
-  if (!named || named->uar != &uar) return 0;
+  if (!named || named->uar != &uar || named->on_gpu()) return 0;
   uar.recent = named;
   fetch_early(*named);
   return named->attributes.no_record ? announce(core, *named, wire::doorbell_index(value)) : 0;
+}
+
+/// Whether a value is none of the CPU's business: the GPU engine has to find it there.
+bool is_for_gpu(const NicCore& core, const Uar& uar, std::uint64_t value) {
+  if (uar.gpu_users == 0) return false;
+  const QueuePair* named = core.find_qp(wire::doorbell_qpn(value));
+  return named && named->on_gpu();
 }
 
 std::size_t scan_send_registers(NicCore& core, Uar& uar) {
@@ -85,7 +92,7 @@ std::size_t scan_send_registers(NicCore& core, Uar& uar) {
   // then is it seen: where a record's memory is gone, the rest of the page is looked at again.
   news += look_at_records(core, uar);
   for (unsigned half = 0; half < kDoorbellHalves; ++half) {
-    const bool keep = news != 0 || values[half] == uar.seen_send[half];
+    const bool keep = news != 0 || values[half] == uar.seen_send[half] || is_for_gpu(core, uar, values[half]);
     uar.seen_send[half] = seen_after_look(register_at(uar, half_offset(half)), values[half], keep);
   }
   return news;

@@ -100,7 +100,8 @@ void enter_error(NicCore& core, QueuePair& qp, wire::Syndrome cause) {
   qp.requester.deadline = 0;
   qp.requester.not_before = 0;
   qp.responder.open = false;
-  core.flushing.push_back(&qp);
+  core.gpu.note_change();
+  if (!qp.on_gpu()) core.flushing.push_back(&qp);  // else the GPU engine flushes it
 }
 
 void take_fault(NicCore& core) {

@@ -5,20 +5,9 @@
 #include <cstdint>
 
 #include "softnic/firmware/nic_core.hpp"
+#include "softnic/firmware/vendor_syndromes.hpp"
 
 namespace belfry::softnic {
-
-// Vendor syndromes as logs of real devices show them (NCCL, UCX and perftest issue reports).
-inline constexpr std::uint8_t kVendorRetryExceeded = 0x81;
-inline constexpr std::uint8_t kVendorRnrExceeded = 0x87;
-inline constexpr std::uint8_t kVendorRemoteAccess = 0x88;
-inline constexpr std::uint8_t kVendorRemoteOperation = 0x89;
-inline constexpr std::uint8_t kVendorRemoteInvalid = 0x8a;
-inline constexpr std::uint8_t kVendorLocalProtection = 0x52;
-inline constexpr std::uint8_t kVendorLocalLength = 0xd7;
-inline constexpr std::uint8_t kVendorFlushed = 0xf9;
-/// Ours: the memory was registered, and is not mapped any more.
-inline constexpr std::uint8_t kVendorMemoryGone = 0x7f;
 
 /// A WQE that ends a queue, and why.
 struct SendFailure {

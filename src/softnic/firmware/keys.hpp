@@ -10,13 +10,14 @@
 namespace belfry::softnic {
 
 /// One row of the key table; the row's number is key >> 8.
-struct MkeyEntry {
+struct alignas(16) MkeyEntry {
   std::uint64_t address = 0;  ///< iova of the first byte
   std::uint64_t length = 0;
   unsigned char* memory = nullptr;
   std::uint32_t key = 0;  ///< the whole key; 0: the row is free
   std::uint32_t pd = 0;
   std::uint32_t access = 0;
+  bool on_gpu = false;  ///< the memory is a GPU's: only the GPU engine can reach it
 };
 
 enum class KeyFault : std::uint8_t {
@@ -25,16 +26,16 @@ enum class KeyFault : std::uint8_t {
   wrong_pd,
   no_right,
   out_of_bounds,
+  out_of_reach,  ///< memory that this engine cannot touch
 };
 
+/// Whether an entry of the table grants a use.
 /// \param rights all Access bits that the use needs
 /// \param[out] memory where the bytes lie
-BELFRY_FN inline KeyFault check_key(const MkeyEntry* table, std::uint32_t rows, std::uint32_t key,
-                                    std::uint32_t pd, std::uint64_t address, std::uint64_t bytes,
-                                    std::uint32_t rights, unsigned char** memory) {
-  const std::uint32_t row = key >> 8;
-  if (row >= rows || table[row].key != key || key == 0) return KeyFault::no_such_key;
-  const MkeyEntry& entry = table[row];
+BELFRY_FN inline KeyFault check_entry(const MkeyEntry& entry, std::uint32_t key, std::uint32_t pd,
+                                      std::uint64_t address, std::uint64_t bytes, std::uint32_t rights,
+                                      unsigned char** memory) {
+  if (entry.key != key || key == 0) return KeyFault::no_such_key;
   if (entry.pd != pd) return KeyFault::wrong_pd;
   if ((entry.access & rights) != rights) return KeyFault::no_right;
   // Written so that no sum can wrap.
@@ -43,6 +44,15 @@ BELFRY_FN inline KeyFault check_key(const MkeyEntry* table, std::uint32_t rows, 
   if (offset > entry.length || bytes > entry.length - offset) return KeyFault::out_of_bounds;
   *memory = entry.memory + offset;
   return KeyFault::none;
+}
+
+/// The same of the table's row that the key names.
+BELFRY_FN inline KeyFault check_key(const MkeyEntry* table, std::uint32_t rows, std::uint32_t key,
+                                    std::uint32_t pd, std::uint64_t address, std::uint64_t bytes,
+                                    std::uint32_t rights, unsigned char** memory) {
+  const std::uint32_t row = key >> 8;
+  if (row >= rows) return KeyFault::no_such_key;
+  return check_entry(table[row], key, pd, address, bytes, rights, memory);
 }
 
 }  // namespace belfry::softnic

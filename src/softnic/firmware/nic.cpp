@@ -102,7 +102,7 @@ int Nic::detach_uar(std::uint32_t uar) {
   ControlLock guard(*impl_);
   const Uar* found = impl_->uars.find(uar);
   if (!found) return EINVAL;
-  if (!found->qps.empty() || !found->cqs.empty()) return EBUSY;
+  if (!found->qps.empty() || !found->cqs.empty() || found->gpu_users != 0) return EBUSY;
   impl_->uars.erase(uar);
   return 0;
 }
@@ -123,23 +123,36 @@ Result<std::uint32_t> Nic::create_mkey(const MkeyAttributes& a) {
     row = static_cast<std::uint32_t>(impl_->keys.size());
     impl_->keys.emplace_back();
   }
-  impl_->keys[row] = {a.address, a.length, static_cast<unsigned char*>(a.memory), (row << 8) | a.variant,
-                      a.pd,      a.access};
+  impl_->keys[row] = {
+      a.address, a.length, static_cast<unsigned char*>(a.memory), (row << 8) | a.variant, a.pd,
+      a.access,  a.on_gpu};
+  impl_->gpu.note_change();
   ++pd->users;
   ++impl_->keys_used;
   return impl_->keys[row].key;
 }
 
 int Nic::destroy_mkey(std::uint32_t key) {
+  const int error = forget_mkey(key);
+  if (error == 0) impl_->gpu.settle();
+  return error;
+}
+
+int Nic::forget_mkey(std::uint32_t key) {
   ControlLock guard(*impl_);
   const std::uint32_t row = key >> 8;
   if (key == 0 || row >= impl_->keys.size() || impl_->keys[row].key != key) return EINVAL;
   --impl_->pds.find(impl_->keys[row].pd)->users;
   impl_->keys[row] = {};
+  impl_->gpu.note_change();
   ++impl_->key_epoch;
   impl_->free_keys.push_back(row);
   --impl_->keys_used;
   return 0;
+}
+
+bool Nic::is_gpu_memory(const void* address, std::size_t bytes) {
+  return impl_->gpu.is_gpu_memory(address, bytes);
 }
 
 std::size_t Nic::poll() {
@@ -173,7 +186,8 @@ NicCore::NicCore(const Config& c, std::unique_ptr<Fabric> port)
       pds(1, c.limits.pds),
       cqs(1, c.limits.cqs),
       uars(1, 1u << 20),
-      clock(&monotonic_ns) {
+      clock(&monotonic_ns),
+      gpu(*this) {
   for (unsigned i = 0; i < c.devices; ++i) devices.push_back(identify(c, i));
 }
 

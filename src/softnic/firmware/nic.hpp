@@ -46,6 +46,9 @@ class Nic {
   Result<std::uint32_t> create_mkey(const MkeyAttributes& attributes);
   int destroy_mkey(std::uint32_t key);
 
+  /// Whether the range is memory of the GPU whose queues this NIC executes.
+  bool is_gpu_memory(const void* address, std::size_t bytes);
+
   Result<std::uint32_t> create_cq(const CqAttributes& attributes);
   int resize_cq(std::uint32_t cqn, void* buffer, unsigned log_entries);
   int destroy_cq(std::uint32_t cqn);
@@ -70,6 +73,9 @@ class Nic {
   Impl& impl() { return *impl_; }
 
  private:
+  int forget_mkey(std::uint32_t key);
+  int forget_qp(std::uint32_t qpn);
+
   std::unique_ptr<Impl> impl_;
 };
 

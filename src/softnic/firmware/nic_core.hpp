@@ -17,6 +17,8 @@
 #include "softnic/firmware/nic.hpp"
 #include "softnic/firmware/queue_pair.hpp"
 #include "softnic/firmware/slot_table.hpp"
+#include "softnic/gpu/gpu_driver.hpp"
+#include "softnic/gpu/gpu_slots.hpp"
 
 namespace belfry::softnic {
 
@@ -28,8 +30,9 @@ struct Uar {
   unsigned char* page = nullptr;
   std::uint64_t seen_send[kDoorbellHalves] = {};
   std::uint64_t seen_arm = 0;
-  std::vector<QueuePair*> qps;
+  std::vector<QueuePair*> qps;  ///< of the CPU: who looks here for them must not take doorbells of others
   std::vector<CompletionQueue*> cqs;
+  std::uint32_t gpu_users = 0;  ///< queues in GPU memory
   QueuePair* recent = nullptr;  ///< of `qps`: the one that rang last
 };
 
@@ -89,6 +92,13 @@ class NicCore {
   NicCounters counters;
   InHand in_hand;
 
+  // Queues in GPU memory.
+  std::vector<QueuePair*> gpu_qps;
+  GpuSlots gpu_queue_slots;
+  GpuSlots gpu_cq_slots;
+  std::uint64_t gpu_generations = 0;  ///< given out
+  GpuDriver gpu;                      ///< last: its thread uses the rest
+
   /// Reused by the requester for the WQE in hand.
   alignas(64) unsigned char image[kMaxWqeBytes + wire::kBlockBytes];
   DecodedWqe wqe;
@@ -100,8 +110,9 @@ class NicCore {
   /// \return where `bytes` at `address` lie, or null and why not
   KeyFault resolve(std::uint32_t key, std::uint32_t pd, std::uint64_t address, std::uint64_t bytes,
                    std::uint32_t rights, unsigned char** memory) const {
-    return check_key(keys.data(), static_cast<std::uint32_t>(keys.size()), key, pd, address, bytes, rights,
-                     memory);
+    const KeyFault fault = check_key(keys.data(), static_cast<std::uint32_t>(keys.size()), key, pd, address,
+                                     bytes, rights, memory);
+    return fault == KeyFault::none && keys[key >> 8].on_gpu ? KeyFault::out_of_reach : fault;
   }
   /// ns; read at most once a poll, and only where a timer needs it: a clock costs as much as a small
   /// WRITE.

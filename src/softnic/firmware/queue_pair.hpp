@@ -117,6 +117,10 @@ struct QueuePair {
   RequesterState requester;
   ResponderState responder;
 
+  std::uint32_t gpu_slot = 0;        ///< where the GPU engine knows it
+  std::uint64_t gpu_generation = 0;  ///< changes with every reset
+  bool on_gpu() const { return attributes.queues_on_gpu; }
+
   bool gone = false;  ///< its memory went away twice: it is not touched again
   bool drain_reported = false;
   bool queued = false;  ///< in the NIC's list of QPs with work to send

@@ -53,6 +53,37 @@ QueuePair* place(NicCore& core, std::unique_ptr<QueuePair> qp) {
   return core.qp_blocks[*block]->insert(std::move(qp));
 }
 
+/// \return whether `cq` may take completions of a queue: its entries are written by the CPU, or by the GPU
+/// engine, and not by both
+bool may_complete(const CompletionQueue& cq, bool of_gpu_queue) {
+  if (!of_gpu_queue) return cq.gpu_generation == 0 && !cq.attributes().buffer_on_gpu;
+  return cq.gpu_generation != 0 || cq.users == 0;
+}
+
+void hand_to_gpu(NicCore& core, CompletionQueue& cq) {
+  if (cq.gpu_generation != 0) return;
+  cq.gpu_slot = core.gpu_cq_slots.take();
+  cq.gpu_generation = ++core.gpu_generations;
+}
+
+void hand_to_gpu(NicCore& core, QueuePair& qp) {
+  qp.gpu_slot = core.gpu_queue_slots.take();
+  qp.gpu_generation = ++core.gpu_generations;
+  hand_to_gpu(core, *qp.send_cq);
+  hand_to_gpu(core, *qp.receive_cq);
+  ++qp.send_cq->sending_queues;
+  if (qp.attributes.receive_entries != 0) qp.receive_cq->receives = true;
+  ++qp.uar->gpu_users;
+  core.gpu_qps.push_back(&qp);
+}
+
+void take_from_gpu(NicCore& core, QueuePair& qp) {
+  core.gpu_queue_slots.free(qp.gpu_slot);
+  --qp.send_cq->sending_queues;
+  --qp.uar->gpu_users;
+  std::erase(core.gpu_qps, &qp);
+}
+
 /// Everything a reset QP forgets; attributes, number and CQs stay.
 void reset(NicCore& core, QueuePair& qp) {
   core.forget(qp);
@@ -65,6 +96,7 @@ void reset(NicCore& core, QueuePair& qp) {
   qp.responder = {};
   qp.root_cause = wire::Syndrome::none;
   qp.gone = false;
+  if (qp.on_gpu()) qp.gpu_generation = ++core.gpu_generations;
 }
 
 bool valid(const NicCore& core, const QueuePair& qp, const QpModify& m) {
@@ -150,7 +182,7 @@ void enter(NicCore& core, QueuePair& qp, QpState state) {
   }
   qp.state = state;
   qp.drain_reported = false;
-  if (state == QpState::sqd || has_send_work(qp)) core.queue_sending(qp);
+  if (!qp.on_gpu() && (state == QpState::sqd || has_send_work(qp))) core.queue_sending(qp);
 }
 
 }  // namespace
@@ -164,18 +196,19 @@ Result<std::uint32_t> Nic::create_cq(const CqAttributes& a) {
   auto cq = std::make_unique<CompletionQueue>(a, core.in_hand);
   CompletionQueue* made = core.cqs.insert(std::move(cq));
   if (!made) return Errno{ENOMEM};
-  if (a.doorbell_record) {
+  if (a.doorbell_record && !a.record_on_gpu) {
     auto* arm = static_cast<std::uint32_t*>(a.doorbell_record) + 1;
     std::atomic_ref<std::uint32_t>(*arm).store(wire::kCqNeverArmed, std::memory_order_relaxed);
   }
-  uar->cqs.push_back(made);
+  // One whose record lies in GPU memory cannot be armed.
+  if (!a.record_on_gpu) uar->cqs.push_back(made);
   return made->number;
 }
 
 int Nic::resize_cq(std::uint32_t cqn, void* buffer, unsigned log_entries) {
   ControlLock guard(*impl_);
   CompletionQueue* cq = impl_->cqs.find(cqn);
-  if (!cq) return EINVAL;
+  if (!cq || cq->gpu_generation != 0 || cq->attributes().buffer_on_gpu) return EINVAL;
   CqAttributes wanted = cq->attributes();
   wanted.buffer = buffer;
   wanted.log_entries = log_entries;
@@ -192,6 +225,7 @@ int Nic::destroy_cq(std::uint32_t cqn) {
   Uar& uar = *impl_->uars.find(cq->attributes().uar);
   std::erase(uar.cqs, cq);
   forget_doorbells_of_cq(uar, cqn);
+  if (cq->gpu_generation != 0) impl_->gpu_cq_slots.free(cq->gpu_slot);
   impl_->cqs.erase(cqn);
   return 0;
 }
@@ -208,6 +242,9 @@ Result<std::uint32_t> Nic::create_qp(const QpAttributes& a) {
   if (pd->owner != a.owner || send_cq->attributes().owner != a.owner ||
       receive_cq->attributes().owner != a.owner)
     return Errno{EINVAL};
+  if (!may_complete(*send_cq, a.queues_on_gpu) || !may_complete(*receive_cq, a.queues_on_gpu) ||
+      (a.record_on_gpu && !a.queues_on_gpu))
+    return Errno{EINVAL};
   if (core.qps_used >= core.config.limits.qps) return Errno{ENOMEM};
   auto qp = std::make_unique<QueuePair>(a);
   qp->uar = uar;
@@ -220,18 +257,30 @@ Result<std::uint32_t> Nic::create_qp(const QpAttributes& a) {
   ++pd->users;
   ++send_cq->users;
   ++receive_cq->users;
-  uar->qps.push_back(made);
+  if (made->on_gpu()) {
+    hand_to_gpu(core, *made);
+    core.gpu.note_change();
+  } else {
+    uar->qps.push_back(made);
+  }
   return made->number;
 }
 
 int Nic::modify_qp(std::uint32_t qpn, const QpModify& change) {
-  ControlLock guard(*impl_);
-  QueuePair* qp = impl_->find_qp(qpn);
-  if (!qp || !valid(*impl_, *qp, change)) return EINVAL;
-  apply(qp->context, change);
-  ++impl_->epoch;
-  if (change.state && (*change.state != qp->state || *change.state == QpState::reset))
-    enter(*impl_, *qp, *change.state);
+  bool stops_gpu = false;
+  {
+    ControlLock guard(*impl_);
+    QueuePair* qp = impl_->find_qp(qpn);
+    if (!qp || !valid(*impl_, *qp, change)) return EINVAL;
+    apply(qp->context, change);
+    ++impl_->epoch;
+    impl_->gpu.note_change();
+    if (change.state && (*change.state != qp->state || *change.state == QpState::reset)) {
+      stops_gpu = qp->on_gpu() && (*change.state == QpState::reset || *change.state == QpState::error);
+      enter(*impl_, *qp, *change.state);
+    }
+  }
+  if (stops_gpu) impl_->gpu.settle();
   return 0;
 }
 
@@ -249,11 +298,19 @@ Result<QpSnapshot> Nic::query_qp(std::uint32_t qpn) {
 }
 
 int Nic::destroy_qp(std::uint32_t qpn) {
+  const int error = forget_qp(qpn);
+  if (error == 0) impl_->gpu.settle();
+  return error;
+}
+
+int Nic::forget_qp(std::uint32_t qpn) {
   NicCore& core = *impl_;
   ControlLock guard(core);
   QueuePair* qp = core.find_qp(qpn);
   if (!qp) return EINVAL;
   core.forget(*qp);
+  if (qp->on_gpu()) take_from_gpu(core, *qp);
+  core.gpu.note_change();
   std::erase(qp->uar->qps, qp);
   if (qp->uar->recent == qp) qp->uar->recent = nullptr;
   forget_doorbells_of_qp(*qp->uar, qpn);

@@ -27,8 +27,9 @@ bool reaches(const NicCore& core, const QueuePair& from, const QueuePair& to) {
   return false;
 }
 
-/// The QP at the other end, or null where a packet would be lost.
-QueuePair* find_peer(NicCore& core, QueuePair& qp) {
+}  // namespace
+
+QueuePair* find_direct_peer(NicCore& core, QueuePair& qp) {
   if (qp.peer_epoch != core.epoch) {
     qp.peer_epoch = core.epoch;
     QueuePair* peer = core.find_qp(qp.context.destination_qpn);
@@ -38,6 +39,8 @@ QueuePair* find_peer(NicCore& core, QueuePair& qp) {
   }
   return qp.peer;
 }
+
+namespace {
 
 /// What became of one WQE's turn.
 enum class Turn { complete, part, wait, failed };
@@ -218,7 +221,7 @@ Turn execute_wqe(NicCore& core, QueuePair& qp) {
     return Turn::failed;
   }
   if (core.wqe.opcode == wire::WqeOpcode::nop) return Turn::complete;
-  QueuePair* peer = find_peer(core, qp);
+  QueuePair* peer = find_direct_peer(core, qp);
   if (!peer) return lose(core, qp);
   if (is_atomic(core.wqe.opcode)) return execute_atomic_wqe(core, qp, *peer, spans);
   if (core.wqe.opcode == wire::WqeOpcode::rdma_read) return execute_read(core, qp, *peer, spans);
@@ -240,7 +243,7 @@ bool write_at_once(NicCore& core, QueuePair& qp) {
   if (control.opcode() != wire::WqeOpcode::rdma_write || control.qpn() != qp.number || segments < 3 ||
       segments > 4)
     return false;
-  QueuePair* peer = find_peer(core, qp);
+  QueuePair* peer = find_direct_peer(core, qp);
   auto& q = qp.requester;
   if (!peer || q.emit_packets != 0 || peer->responder.open || peer->responder.expected_psn != q.next_psn ||
       !peer->established || !(peer->context.access & kAccessRemoteWrite))

@@ -46,6 +46,8 @@ bool take_rnr(NicCore& core, QueuePair& qp, std::uint8_t timer);
 /// Writes an atomic's former value as its size demands.
 void deliver_original(const SpanList& spans, const AtomicOperands& atomic, std::uint64_t original);
 
+/// The QP at the other end, of this process, or null where a packet would be lost.
+QueuePair* find_direct_peer(NicCore& core, QueuePair& qp);
 std::size_t run_direct(NicCore& core, QueuePair& qp);
 std::size_t run_packets(NicCore& core, QueuePair& qp);
 

@@ -63,6 +63,7 @@ class DevxObject final : public Object, public EventSink {
 struct UmemPlace {
   UmemObject* umem = nullptr;
   void* memory = nullptr;
+  bool on_gpu = false;
 };
 
 /// Finds `bytes` at `offset` of a umem of this file.

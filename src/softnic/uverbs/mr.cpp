@@ -37,8 +37,13 @@ bool same_page_offset(std::uint64_t start, std::uint64_t iova) { return (start ^
 int make_key(FileState& file, MrObject& mr) {
   const MkeyAttributes& a = mr.attributes;
   const UserAddress start = reinterpret_cast<std::uintptr_t>(a.memory);
-  if (const int error = check_pinnable(start, a.length, (a.access & kWrites) != 0); error != 0) return error;
-  if (const int error = mr.locked.lock(start, a.length, file.enforce_memlock); error != 0) return error;
+  if (const int error =
+          check_registrable(file, start, a.length, (a.access & kWrites) != 0, mr.attributes.on_gpu);
+      error != 0)
+    return error;
+  if (!mr.attributes.on_gpu) {
+    if (const int error = mr.locked.lock(start, a.length, file.enforce_memlock); error != 0) return error;
+  }
   mr.attributes.variant = file.key_variant++;
   MkeyAttributes nic = mr.attributes;
   nic.access &= kNicRights;
@@ -49,6 +54,11 @@ int make_key(FileState& file, MrObject& mr) {
 }
 
 }  // namespace
+
+int check_registrable(FileState& file, UserAddress start, std::uint64_t bytes, bool writable, bool& on_gpu) {
+  on_gpu = bytes != 0 && file.nic.is_gpu_memory(reinterpret_cast<const void*>(start), bytes);
+  return on_gpu ? 0 : check_pinnable(start, bytes, writable);
+}
 
 int reg_mr(FileState& file, const WriteCall& call) {
   ib_uverbs_reg_mr request{};

@@ -1,0 +1,35 @@
+#pragma once
+/// \file
+/// Queues, tables and windows in a GPU's memory or in pinned host memory, and doorbells for its kernels. In
+/// the library belfry::host_cuda, which is there where belfry was built with nvcc; no CUDA type shows here.
+
+#include <memory>
+
+#include "belfry/host/doorbell_path.hpp"
+#include "belfry/host/placement.hpp"
+#include "belfry/host/queue_memory.hpp"
+
+namespace belfry::host {
+
+/// Memory of a GPU (cudaMalloc). Throws Error (unsupported) where CUDA has no such GPU.
+std::shared_ptr<QueueMemory> gpu_queue_memory(int gpu = 0);
+
+/// Host memory that the GPU's kernels reach at the same addresses. Throws Error (unsupported) as above.
+std::shared_ptr<QueueMemory> pinned_queue_memory(int gpu = 0);
+
+/// Which memory each part of an endpoint takes, for kernels on a GPU.
+struct GpuPlacement {
+  bool send_queue_on_gpu = true;
+  bool completions_on_gpu = true;
+  bool record_on_gpu = true;
+};
+/// The placement of a DeviceEndpoint whose kernels run on a GPU: state and tables in its memory, the rest as
+/// asked. Doorbell registers are mapped to the GPU, as I/O memory for a real NIC and as memory for the software
+/// NIC; where the driver refuses that, a CPU thread forwards (DoorbellPath::automatic).
+/// Throws Error (unsupported) where CUDA has no such GPU.
+Placement place_for_gpu(const GpuPlacement& places = {}, int gpu = 0);
+
+/// Maps doorbell registers' pages to a GPU. See RegisterMapper.
+std::shared_ptr<RegisterMapper> gpu_register_mapper(int gpu = 0);
+
+}  // namespace belfry::host

@@ -1,0 +1,19 @@
+#include "bench/gpu_window.hpp"
+
+#include "belfry/host/cuda_memory.hpp"
+
+namespace belfry::bench {
+
+void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions& options) {
+  if (!on_gpu(run)) return;
+  host::GpuPlacement places;
+  places.completions_on_gpu = run.options().completions_place != "host";
+  places.record_on_gpu = run.options().record_place != "host";
+  options.placement = host::place_for_gpu(places);
+  for (host::WindowOptions& window : options.windows) {
+    window.memory = options.placement.tables.memory;
+    window.kind = device::MemoryKind::own;
+  }
+}
+
+}  // namespace belfry::bench

@@ -1,0 +1,128 @@
+#include "softnic/gpu/gpu_snapshot.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "belfry/wire/infiniband.hpp"
+#include "softnic/firmware/nic_core.hpp"
+#include "softnic/gpu/gpu_pins.hpp"
+#include "softnic/transport/requester.hpp"
+
+namespace belfry::softnic {
+
+namespace {
+
+GpuQueueState state_of(const QueuePair& qp) {
+  if (qp.can_send()) return GpuQueueState::active;
+  return qp.state == QpState::error ? GpuQueueState::flushing : GpuQueueState::idle;
+}
+
+class Snapshot {
+ public:
+  explicit Snapshot(NicCore& core) : core_(core) {}
+
+  GpuTables take() {
+    tables_.queues.resize(core_.gpu_queue_slots.size());
+    tables_.cq_generations.resize(core_.gpu_cq_slots.size());
+    for (QueuePair* qp : core_.gpu_qps) add(*qp);
+    add_keys();
+    return std::move(tables_);
+  }
+
+ private:
+  void touch(const void* address, std::uint64_t bytes) {
+    if (address != nullptr) tables_.host_ranges.push_back({const_cast<void*>(address), bytes});
+  }
+
+  GpuRing ring_of(const CompletionQueue& cq) {
+    const CqAttributes& a = cq.attributes();
+    GpuRing ring;
+    ring.entries = static_cast<unsigned char*>(a.buffer);
+    ring.record = static_cast<const std::uint32_t*>(a.doorbell_record);
+    ring.slot = cq.gpu_slot;
+    ring.log_entries = a.log_entries;
+    ring.entry_bytes = a.entry_bytes;
+    ring.collapsed = a.collapsed;
+    ring.ignore_overrun = a.ignore_overrun;
+    // A queue without receives completes nothing but sends, and yet counts twice.
+    ring.shared = cq.sending_queues > 1 || cq.receives;
+    ring.in_host_memory = !a.buffer_on_gpu;
+    tables_.cq_generations[cq.gpu_slot] = cq.gpu_generation;
+    if (!a.buffer_on_gpu) touch(a.buffer, std::uint64_t{a.entry_bytes} << a.log_entries);
+    if (!a.record_on_gpu) touch(a.doorbell_record, sizeof(wire::CqDoorbellRecord));
+    return ring;
+  }
+
+  void add(QueuePair& qp) {
+    const QpAttributes& a = qp.attributes;
+    GpuQueuePair& q = tables_.queues[qp.gpu_slot];
+    q.generation = qp.gpu_generation;
+    q.blocks = static_cast<const unsigned char*>(a.send_queue);
+    q.block_mask = a.send_blocks - 1;
+    q.number = qp.number;
+    q.doorbell = reinterpret_cast<const std::uint64_t*>(qp.uar->page + wire::kUarFirstRegister);
+    q.record =
+        a.doorbell_record != nullptr ? static_cast<const std::uint32_t*>(a.doorbell_record) + 1 : nullptr;
+    q.user_index = a.user_index;
+    q.pd = a.pd;
+    q.state = state_of(qp);
+    q.no_record = a.no_record;
+    q.polls_record = !a.no_record && core_.config.gpu.poll == GpuPoll::record;
+    q.max_message = core_.config.limits.max_message;
+    q.retry_ns = qp.context.timeout == 0
+                     ? ~0ull
+                     : std::max<std::uint64_t>(kLeastTimeout, 4096ull << qp.context.timeout) *
+                           (qp.context.retry_count + 1u);
+    q.slid = qp.context.path.dlid;
+    q.completions = ring_of(*qp.send_cq);
+    pds_.insert(a.pd);
+    if (!a.record_on_gpu) touch(a.doorbell_record, sizeof(wire::QpDoorbellRecord));
+    touch(qp.uar->page, wire::kUarBytes);
+    tables_.watched.push_back({q.doorbell, qp.gpu_slot});
+    if (QueuePair* peer = find_direct_peer(core_, qp)) add_peer(q, qp, *peer);
+  }
+
+  void add_peer(GpuQueuePair& q, const QueuePair& qp, const QueuePair& peer) {
+    q.reachable = peer.responder.expected_psn == qp.requester.next_psn;
+    q.reads = qp.context.initiator_depth != 0 && peer.context.responder_depth != 0;
+    q.peer_pd = peer.attributes.pd;
+    q.peer_access = peer.context.access;
+    q.peer_slot = qp.gpu_slot;
+    q.peer_number = peer.number;
+    q.peer_user_index = peer.attributes.user_index;
+    q.rnr_ns = 1000ull * wire::kRnrTimerMicroseconds[peer.context.min_rnr_timer & 31];
+    q.rnr_retries = qp.context.rnr_retry == 7 ? ~0u : qp.context.rnr_retry;
+    pds_.insert(q.peer_pd);
+    if (!peer.on_gpu() || peer.attributes.receive_entries == 0) return;
+    q.peer_slot = peer.gpu_slot;
+    q.peer_receives = true;
+    q.peer_receive_entries = peer.attributes.receive_entries;
+    q.peer_receive_record = static_cast<const std::uint32_t*>(peer.attributes.doorbell_record);
+    q.peer_completions = ring_of(*peer.receive_cq);
+  }
+
+  void add_keys() {
+    tables_.keys = core_.keys;
+    for (const MkeyEntry& key : tables_.keys)
+      if (key.key != 0 && !key.on_gpu && pds_.contains(key.pd)) touch(key.memory, key.length);
+  }
+
+  NicCore& core_;
+  GpuTables tables_;
+  std::set<std::uint32_t> pds_;  ///< whose keys the engine may meet
+};
+
+}  // namespace
+
+GpuTables take_gpu_snapshot(NicCore& core) { return Snapshot(core).take(); }
+
+void drop_keys(GpuTables& tables, const std::vector<HostRange>& refused) {
+  for (MkeyEntry& key : tables.keys) {
+    const HostRange memory{key.memory, key.length};
+    if (key.key != 0 && !key.on_gpu &&
+        std::any_of(refused.begin(), refused.end(), [&](const HostRange& r) { return overlap(r, memory); }))
+      key.key = 0;
+  }
+}
+
+}  // namespace belfry::softnic

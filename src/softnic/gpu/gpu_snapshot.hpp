@@ -1,0 +1,34 @@
+#pragma once
+/// \file
+/// From the NIC's objects to the tables of its GPU engine.
+
+#include <vector>
+
+#include "softnic/gpu/gpu_tables.hpp"
+
+namespace belfry::softnic {
+
+struct MkeyEntry;
+class NicCore;
+
+/// A register that wakes the engine.
+struct GpuWatch {
+  const std::uint64_t* doorbell = nullptr;
+  std::uint32_t slot = 0;  ///< of a queue that is rung there
+};
+
+struct GpuTables {
+  std::vector<GpuQueuePair> queues;           ///< by slot
+  std::vector<MkeyEntry> keys;                ///< by row
+  std::vector<std::uint64_t> cq_generations;  ///< by slot; 0: none
+  std::vector<HostRange> host_ranges;         ///< what the engine touches of host memory
+  std::vector<GpuWatch> watched;
+};
+
+/// \pre the NIC's lock is held
+GpuTables take_gpu_snapshot(NicCore& core);
+
+/// Makes keys useless whose memory could not be pinned.
+void drop_keys(GpuTables& tables, const std::vector<HostRange>& refused);
+
+}  // namespace belfry::softnic
