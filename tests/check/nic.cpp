@@ -100,8 +100,9 @@ std::uint64_t Nic::wait_for_work() {
 std::uint64_t Nic::target_of(std::uint64_t bell) {
   const std::uint64_t rung = wire::widen_index(next_, wire::doorbell_index(bell));
   if (!has_record() || rung <= next_) return rung;
+  const auto here = [] [[gnu::noinline]] { return __builtin_return_address(0); };
   const std::uint64_t word =
-      world_.load(queue_.record, 4, {Scope::system, true, true, false}, false, {}, nullptr);
+      world_.load(queue_.record, 4, {Scope::system, true, true, false}, false, {}, here());
   const auto low = static_cast<std::uint16_t>(Be32::from_raw(static_cast<std::uint32_t>(word)).get());
   const std::uint64_t recorded = wire::widen_index(next_, low);
   return world_.settings().assumptions.doorbell_only ? std::min(rung, recorded) : recorded;
