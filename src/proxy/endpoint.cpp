@@ -9,6 +9,7 @@
 #include "belfry/wire/proxy.hpp"
 #include "host/collective.hpp"
 #include "host/cpu_choice.hpp"
+#include "proxy/counter_choice.hpp"
 #include "proxy/ring_memory.hpp"
 #include "proxy/verbs_submitter.hpp"
 #include "proxy/worker.hpp"
@@ -64,7 +65,8 @@ struct Endpoint::Impl {
   void connect(const std::vector<Blob>& blobs);
   void make_rings();
   void start_workers();
-  std::unique_ptr<RingService> make_service(std::uint32_t ring, std::vector<VerbsQueue*>& all);
+  std::unique_ptr<RingService> make_service(std::uint32_t ring, std::vector<VerbsQueue*>& all,
+                                            const std::shared_ptr<NicWriter>& writer);
   const Worker& worker_of(std::uint32_t ring) const;
   bool has_queue(std::uint32_t pe) const { return pe != windows.pe() || options.self_queues; }
   void decide(std::string line) {
@@ -81,6 +83,7 @@ struct Endpoint::Impl {
   std::unique_ptr<RingMemory> ring_memory;          ///< slots, progress and words of every ring
   std::shared_ptr<void> device_memory;              ///< states and tables
   std::vector<device::proxy::Ring> rings;
+  CounterChoice counters;  ///< where it is not host, the words in `ring_memory` are unused
   device::proxy::ProxyView view;
   std::vector<std::string> decisions;
   std::vector<std::unique_ptr<Worker>> workers;  ///< the last to be made, the first to go
@@ -149,6 +152,10 @@ void Endpoint::Impl::make_rings() {
   using device::proxy::RingState;
   ring_memory = std::make_unique<RingMemory>(options.rings, options.slots, options.first_index);
   rings = ring_memory->rings();
+  counters = choose_counters(windows.domain(), options);
+  decide(counters.decision);
+  if (counters.path != CounterPath::host)
+    for (std::uint32_t r = 0; r < options.rings; ++r) rings[r].words = counters.words + r;
   const std::vector<RingState> states(options.rings, ring_memory->first_state());
   std::vector<device::LocalWindow> local;
   for (std::uint32_t w = 0; w < windows.count(); ++w) local.push_back(windows.local_entry(w));
@@ -174,7 +181,8 @@ void Endpoint::Impl::make_rings() {
   view.stall_ns = static_cast<std::uint64_t>(options.stall.count());
 }
 
-std::unique_ptr<RingService> Endpoint::Impl::make_service(std::uint32_t ring, std::vector<VerbsQueue*>& all) {
+std::unique_ptr<RingService> Endpoint::Impl::make_service(std::uint32_t ring, std::vector<VerbsQueue*>& all,
+                                                          const std::shared_ptr<NicWriter>& writer) {
   Routes routes;
   for (std::uint32_t w = 0; w < windows.count(); ++w) {
     routes.windows.push_back(windows.local_entry(w));
@@ -189,23 +197,28 @@ std::unique_ptr<RingService> Endpoint::Impl::make_service(std::uint32_t ring, st
   routes.sink_lkey = sink->lkey();
   const std::uint64_t most = windows.domain().context().port_attributes().max_msg_sz;
   routes.max_message = options.max_message == 0 ? most : std::min(most, options.max_message);
+  std::unique_ptr<Counter> counter = counters.path == CounterPath::host
+                                         ? std::make_unique<MappedCounter>(ring_memory->words(ring))
+                                         : counters.make_counter(ring, writer, options);
   ServiceOptions o;
   o.chain = options.chain;
   o.descriptors_a_turn = std::max<std::uint32_t>(64, options.chain);
-  return std::make_unique<RingService>(ring_memory->reader(ring), std::move(routes),
-                                       std::make_unique<MappedCounter>(ring_memory->words(ring)), o);
+  return std::make_unique<RingService>(ring_memory->reader(ring), std::move(routes), std::move(counter), o);
 }
 
 void Endpoint::Impl::start_workers() {
   const host::CpuChoice choice =
       host::choose_cpus(windows.domain().context(), "worker", options.workers, options.pin);
   decide(choice.decision);
-  decide("completion counters: in host memory, written by the workers");
   for (std::uint32_t w = 0; w < options.workers; ++w) {
     std::vector<VerbsQueue*> all;
     std::vector<std::unique_ptr<RingService>> services;
+    // One for a worker's rings: a thread uses it.
+    std::shared_ptr<NicWriter> writer;
+    if (counters.path == CounterPath::nic)
+      writer = std::make_shared<NicWriter>(windows.domain(), options.connection);
     for (std::uint32_t ring = w; ring < options.rings; ring += options.workers)
-      services.push_back(make_service(ring, all));
+      services.push_back(make_service(ring, all, writer));
     WorkerOptions o;
     o.idle = options.idle;
     o.cpu = choice.of(w);
@@ -252,8 +265,15 @@ std::exception_ptr Endpoint::worker_failure(std::uint32_t ring) const {
 }
 std::uint64_t Endpoint::fault_word(std::uint32_t ring) const {
   impl_->worker_of(ring);
+<<<<<<< HEAD
   return port::load_acquire<port::Scope::system>(&impl_->ring_memory->words(ring)->fault);
+=======
+  if (impl_->counters.path != CounterPath::host)
+    return impl_->counters.provider->load(&impl_->counters.words[ring].fault);
+  return port::load_acquire<port::Scope::system>(&impl_->words[ring]->fault);
+>>>>>>> 1c4401b (mini-proxy: completions counted by GDRCopy or by the NIC, chosen at set-up with the reason)
 }
+CounterPath Endpoint::counter_path() const { return impl_->counters.path; }
 const std::vector<std::string>& Endpoint::decisions() const { return impl_->decisions; }
 
 }  // namespace belfry::proxy

@@ -1,8 +1,11 @@
 /// \file
 /// mini-proxy over the software NIC, PEs as threads.
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -46,9 +49,7 @@ void on_pes(int pes, const EndpointOptions& options, Body body) {
   for (auto& thread : threads) thread.join();
 }
 
-// Fault: anything between a kernel's put and the peer's memory, the signal included.
-TEST(NicProxy, PutsSignalsReadsAndAtomicsBetweenTwoPes) {
-  EndpointOptions options;
+void put_signal_read_and_add(EndpointOptions options) {
   options.rings = 2;
   options.workers = 2;
   options.max_message = 4096;
@@ -82,6 +83,9 @@ TEST(NicProxy, PutsSignalsReadsAndAtomicsBetweenTwoPes) {
     EXPECT_TRUE(device.quiet(Thread{}, port::Timeout::seconds(20)).ok());
   });
 }
+
+// Fault: anything between a kernel's put and the peer's memory, the signal included.
+TEST(NicProxy, PutsSignalsReadsAndAtomicsBetweenTwoPes) { put_signal_read_and_add({}); }
 
 // Fault: one ring's dead queue that takes the others with it.
 TEST(NicProxy, AFailedRingHarmsNoOther) {
@@ -129,6 +133,146 @@ TEST(NicProxy, OptionsOutOfRangeAreRefusedOnEveryRank) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(refused, 2);
+}
+
+/// In place of GDRCopy: the memory is this host's all the same.
+class HonestMapper : public CpuMapper {
+ public:
+  std::shared_ptr<void> map(void* address, std::size_t bytes) override {
+    bytes_mapped = bytes;
+    return {std::shared_ptr<void>(), address};
+  }
+  std::size_t bytes_mapped = 0;
+};
+class RefusingMapper : public CpuMapper {
+ public:
+  std::shared_ptr<void> map(void*, std::size_t) override {
+    throw host::Error(host::ErrorKind::unsupported, "this machine has no GDRCopy", "Install it");
+  }
+};
+
+/// Memory that no NIC can register: there is none at its address.
+class NoMemory : public host::QueueMemory {
+ public:
+  std::shared_ptr<void> allocate(std::size_t) override {
+    return {std::shared_ptr<void>(), reinterpret_cast<void*>(0x7000'0000)};
+  }
+  void fill(void*, std::byte, std::size_t) override {}
+  void write(void*, const void*, std::size_t) override {}
+  std::uint64_t load(const void*) override { return 0; }
+};
+
+EndpointOptions with_counters(CounterPath path, std::shared_ptr<CpuMapper> mapper,
+                              std::shared_ptr<host::QueueMemory> memory) {
+  EndpointOptions options;
+  options.counters = path;
+  options.cpu_mapper = std::move(mapper);
+  options.counter_memory.memory = std::move(memory);
+  options.pin = false;
+  return options;
+}
+
+// Fault: counts that go elsewhere than where device code looks, or come in front of what they count, whoever
+// writes them.
+TEST(NicProxyCounters, CarryEverythingOnEachPath) {
+  put_signal_read_and_add(with_counters(CounterPath::nic, nullptr, nullptr));
+  put_signal_read_and_add(with_counters(CounterPath::gdrcopy, std::make_shared<HonestMapper>(), nullptr));
+  put_signal_read_and_add(with_counters(CounterPath::host, nullptr, nullptr));
+}
+
+// Fault: a path that is taken although another was better, or possible; one of which nobody hears why.
+TEST(NicProxyCounters, TheChoiceIsTheBestThatWorksAndSaysWhy) {
+  struct Row {
+    CounterPath wanted;
+    std::shared_ptr<CpuMapper> mapper;
+    std::shared_ptr<host::QueueMemory> memory;
+    CounterPath path;
+    std::string decision;
+  };
+  const auto memory = host::host_queue_memory();
+  const auto works = std::make_shared<HonestMapper>();
+  const auto refuses = std::make_shared<RefusingMapper>();
+  const auto none = std::make_shared<NoMemory>();
+  const std::string host = "completion counters: in host memory, written by the workers";
+  const std::string nic = "completion counters: in the counter memory, written by the NIC";
+  const std::string gdr =
+      "completion counters: in the counter memory, written by the workers through GDRCopy";
+  constexpr auto kAutomatic = CounterPath::automatic;
+  constexpr auto kGdrCopy = CounterPath::gdrcopy;
+  constexpr auto kHost = CounterPath::host;
+  constexpr auto kNic = CounterPath::nic;
+  for (const Row& row :
+       {Row{kAutomatic, works, nullptr, kHost, host + ", for no counter memory is named"},
+        Row{kHost, works, memory, kHost, host + ", as requested"},
+        Row{kAutomatic, works, memory, kGdrCopy, gdr},
+        Row{kGdrCopy, works, memory, kGdrCopy, gdr + ", as requested"},
+        Row{kAutomatic, refuses, memory, kNic, nic + ", for this machine has no GDRCopy"},
+        Row{kNic, works, memory, kNic, nic + ", as requested"},
+        Row{kAutomatic, refuses, none, kHost, host + ", for this machine has no GDRCopy, and "}}) {
+    EndpointOptions options = with_counters(row.wanted, row.mapper, row.memory);
+    options.self_queues = true;
+    on_pes(1, options, [&](Endpoint& endpoint, const host::Windows&) {
+      EXPECT_EQ(endpoint.counter_path(), row.path) << row.decision;
+      const auto& lines = endpoint.decisions();
+      EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+        return line.starts_with(row.decision);
+      })) << row.decision;
+      if (row.path == CounterPath::gdrcopy) {
+        EXPECT_EQ(works->bytes_mapped, sizeof(device::proxy::WorkerWords));
+      }
+    });
+  }
+}
+
+// Fault: a certain path that was asked for and is silently another; GDRCopy's absence without its name.
+TEST(NicProxyCounters, WhatWasAskedForAndCannotBeHadIsAnError) {
+  if (dlopen("libgdrapi.so.2", RTLD_NOW) != nullptr) GTEST_SKIP() << "this machine has GDRCopy";
+  struct Row {
+    CounterPath wanted;
+    std::shared_ptr<CpuMapper> mapper;
+    std::shared_ptr<host::QueueMemory> memory;
+    std::string text;
+  };
+  for (const Row& row : {Row{CounterPath::gdrcopy, std::make_shared<RefusingMapper>(), nullptr, "no GDRCopy"},
+                         Row{CounterPath::gdrcopy, nullptr, nullptr, "GDRCopy"},
+                         Row{CounterPath::nic, nullptr, std::make_shared<NoMemory>(), "ibv_reg_mr"}}) {
+    auto members = host::make_thread_bootstrap(1);
+    const host::ProtectionDomain domain(host::Context::open());
+    host::WindowOptions window;
+    window.bytes = 4096;
+    const host::Windows windows(*members[0], domain, std::span(&window, 1));
+    try {
+      Endpoint endpoint(*members[0], windows, with_counters(row.wanted, row.mapper, row.memory));
+      ADD_FAILURE() << row.text;
+    } catch (const host::Error& error) {
+      EXPECT_NE(std::string(error.what()).find(row.text), std::string::npos) << error.what();
+    }
+  }
+}
+
+// Fault: a fault that the NIC does not write, or a heartbeat that it writes too seldom for whoever watches
+// it.
+TEST(NicProxyCounters, FaultsAndHeartbeatsComeThroughTheNicToo) {
+  for (const CounterPath path : {CounterPath::nic, CounterPath::gdrcopy}) {
+    EndpointOptions options = with_counters(path, std::make_shared<HonestMapper>(), nullptr);
+    options.self_queues = true;
+    options.stall = std::chrono::milliseconds(800);
+    on_pes(1, options, [](Endpoint& endpoint, const host::Windows&) {
+      const device::proxy::Endpoint<> device(endpoint.view());
+      auto channel = device.channel(0, 0);
+      // A descriptor that the worker never sees: its completion does not come, and the worker is not lost.
+      endpoint.view().rings[0].state->reserved = 1;
+      EXPECT_EQ(device.quiet(Thread{}, port::Timeout::milliseconds(2000)).status, device::Status::timed_out);
+      endpoint.view().rings[0].state->reserved = 0;
+      channel.ring().slots[0] = {1 | 1u << 1 | 63u << 20, 0};
+      endpoint.view().rings[0].state->reserved = 1;
+      const device::Outcome o = device.quiet(Thread{}, port::Timeout::seconds(20));
+      EXPECT_EQ(o.status, device::Status::completion_error);
+      EXPECT_EQ(o.fault.kind, device::Fault::Kind::root);
+      EXPECT_EQ(o.fault.syndrome, wire::Syndrome::local_qp_operation);
+      EXPECT_NE(endpoint.fault_word(0), 0u);
+    });
+  }
 }
 
 }  // namespace

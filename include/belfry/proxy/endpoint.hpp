@@ -15,6 +15,7 @@
 #include "belfry/host/connection.hpp"
 #include "belfry/host/placement.hpp"
 #include "belfry/host/windows.hpp"
+#include "belfry/proxy/counters.hpp"
 #include "belfry/proxy/idle.hpp"
 
 namespace belfry::proxy {
@@ -30,8 +31,12 @@ struct EndpointOptions {
   bool pin = true;  ///< workers to CPUs near the NIC, within this process's affinity mask
   /// A worker whose heartbeat stands this long counts as lost to device threads that wait for it. 0: never.
   std::chrono::nanoseconds stall = std::chrono::seconds(5);
-  /// Where device code's own state lies (RingState and tables). Rings and counters are in host memory.
+  /// Where device code's own state lies (RingState and tables). Rings are in host memory.
   host::MemoryPlace state;
+  /// Where completions are counted for device code. A GPU polls its own memory faster than the host's.
+  CounterPath counters = CounterPath::automatic;
+  host::MemoryPlace counter_memory;  ///< of gdrcopy and nic: the GPU's, in whole pages of 64 KiB for GDRCopy
+  std::shared_ptr<CpuMapper> cpu_mapper;  ///< null: gdrcopy_mapper()
   host::ConnectionParameters connection;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of each exchange
   std::uint64_t first_index =
@@ -55,6 +60,8 @@ class Endpoint {
 
   /// Whether the worker of this ring runs. Throws host::Error (bad_argument) for a ring that does not exist.
   bool worker_alive(std::uint32_t ring) const;
+  /// host, gdrcopy or nic; decisions() has the reason.
+  CounterPath counter_path() const;
   /// What ended it; null while it runs.
   std::exception_ptr worker_failure(std::uint32_t ring) const;
   /// The ring's fault word (device/fault.hpp); 0: none.
