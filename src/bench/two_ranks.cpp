@@ -93,9 +93,17 @@ std::vector<Record> run_in_two_processes(RunContext& run, const TwoRanks& ranks)
   }
 }
 
+/// The launcher watches over the other one.
+std::vector<Record> run_launched(RunContext& run, const TwoRanks& ranks) {
+  host::TcpListener listener(host::TcpAddress::parse(run.options().listen_at));
+  const auto group = host::make_tcp_root(std::move(listener), 2, host::deadline_after(kStartLimit));
+  return ranks.measure(run, *group);
+}
+
 }  // namespace
 
 std::vector<Record> run_two_ranks(RunContext& run, const TwoRanks& ranks) {
+  if (!run.options().listen_at.empty()) return run_launched(run, ranks);
   return run.options().processes == 2 ? run_in_two_processes(run, ranks) : run_in_one_process(run, ranks);
 }
 

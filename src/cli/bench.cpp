@@ -9,6 +9,9 @@
 #include <optional>
 #include <vector>
 
+#include "belfry/host/environment.hpp"
+#include "belfry/host/errors.hpp"
+#include "belfry/host/tcp_bootstrap.hpp"
 #include "bench/experiment.hpp"
 #include "bench/published.hpp"
 #include "bench/record_sink.hpp"
@@ -140,6 +143,9 @@ void print_report(const Request& request, const bench::RunContext& run,
   }
 }
 
+/// Ranks of a launcher that take part: two where the experiment can use them.
+int ranks_used(const bench::Experiment& experiment) { return experiment.most_processes >= 2 ? 2 : 1; }
+
 void measure(const Request& request) {
   std::optional<bench::RecordSink> json;
   std::optional<bench::RecordSink> csv;
@@ -147,6 +153,11 @@ void measure(const Request& request) {
   if (!request.csv.empty()) csv.emplace(request.csv, bench::RecordFormat::csv);
   bench::RunContext run(*request.experiment, complete_options(request),
                         bench::Progress(request.progress || isatty(STDERR_FILENO) == 1));
+  if (const int ranks = host::Environment::of_this_process().bootstrap_size.value_or(1);
+      ranks > ranks_used(*request.experiment)) {
+    run.note(std::to_string(ranks) + " ranks were started, of which this experiment uses " +
+             std::to_string(ranks_used(*request.experiment)));
+  }
   const std::vector<bench::Record> records = request.experiment->run(run);
   if (records.empty())
     throw std::runtime_error("experiment " + request.experiment->name + " returned no record");
@@ -156,11 +167,40 @@ void measure(const Request& request) {
   if (failed_to_verify(records)) throw CLI::RuntimeError(kExitFailed);
 }
 
+/// Where a launcher (belfry launch, mpirun, srun, torchrun) has started this as one of several ranks: rank 0
+/// measures, rank 1 is the other process of an experiment that knows two, and nobody else has anything to do.
+/// \return whether this rank takes part
+bool join_launched(Request& request, const host::Environment& environment) {
+  const int size = environment.bootstrap_size.value_or(1);
+  if (size < 2 || !environment.bootstrap_rank || !request.peer_of.empty()) return true;
+  const int used = ranks_used(*request.experiment);
+  const int rank = *environment.bootstrap_rank;
+  if (rank >= used) return false;
+  if (used == 1) return true;
+  if (!environment.bootstrap_address) {
+    throw host::Error(host::ErrorKind::bad_argument,
+                      environment.launcher + " has started " + std::to_string(size) +
+                          " ranks and does not tell where rank 0 is",
+                      "Set BELFRY_BOOTSTRAP_ADDRESS=HOST:PORT, of rank 0, for all of them");
+  }
+  request.options.processes = 2;
+  (rank == 0 ? request.options.listen_at : request.peer_of) = *environment.bootstrap_address;
+  return true;
+}
+
+/// What the ranks of one launch have in common and others have not: the port of rank 0.
+std::string launch_of(const host::Environment& environment) {
+  if (environment.bootstrap_size.value_or(1) < 2 || !environment.bootstrap_address) return "";
+  return host::TcpAddress::parse(*environment.bootstrap_address).port;
+}
+
 void run_request(Request& request) {
   if (request.json == "-" && request.csv == "-") {
     throw CLI::ValidationError("--json and --csv cannot both go to stdout");
   }
-  choose_nic(*request.experiment, request.options);
+  const host::Environment environment = host::Environment::of_this_process();
+  if (!join_launched(request, environment)) return;
+  choose_nic(*request.experiment, request.options, launch_of(environment));
   if (request.peer_of.empty()) {
     measure(request);
     return;

@@ -15,8 +15,8 @@ namespace {
 using Kind = host::DeviceRequest::Kind;
 
 /// The peer process of `--processes 2` is told the fabric's name.
-softnic::Config softnic_config(const std::string& fabric) {
-  softnic::Config config = config_with_own_fabric("bench");
+softnic::Config softnic_config(const std::string& fabric, const std::string& group) {
+  softnic::Config config = config_with_own_fabric("bench", group);
   if (!fabric.empty()) config.fabric = fabric;
   return config;
 }
@@ -30,7 +30,7 @@ bool software_nic_needed(Kind request) {
 
 }  // namespace
 
-void choose_nic(const bench::Experiment& experiment, bench::Options& options) {
+void choose_nic(const bench::Experiment& experiment, bench::Options& options, const std::string& group) {
   if (!experiment.needs_nic) return;
   if (options.nic.empty()) options.nic = host::Environment::of_this_process().nic;
   Kind request = host::DeviceRequest::parse(options.nic).kind;
@@ -50,7 +50,7 @@ void choose_nic(const bench::Experiment& experiment, bench::Options& options) {
     return;
   }
   if (request == Kind::named || !software_nic_needed(request)) return;
-  reexec_under_softnic(invocation().argc, invocation().argv, softnic_config(options.fabric));
+  reexec_under_softnic(invocation().argc, invocation().argv, softnic_config(options.fabric, group));
 }
 
 }  // namespace belfry::cli

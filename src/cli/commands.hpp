@@ -27,6 +27,7 @@ Invocation& invocation();
 void add_bench(CLI::App& app);
 void add_decode(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_launch(CLI::App& app);
 void add_list(CLI::App& app);
 void add_softnic(CLI::App& app);
 void add_version(CLI::App& app);

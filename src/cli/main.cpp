@@ -22,6 +22,7 @@ constexpr const char* kFooter =
     "other)\n"
     "  belfry bench op --nic mlx5_0 --json op.jsonl\n"
     "  belfry softnic -- ib_write_lat --help    any RDMA program, with a software ConnectX\n"
+    "  belfry launch -n 2 -- belfry bench op    ranks of a program on this host\n"
     "  belfry doctor                            what stands between this machine and GPU-initiated RDMA\n"
     "  belfry decode cqe 93005204 0a0019a1 c0921cd2\n"
     "\n"
@@ -29,6 +30,7 @@ constexpr const char* kFooter =
 
 void add_commands(CLI::App& app) {
   add_bench(app);
+  add_launch(app);
   add_list(app);
   add_decode(app);
   add_doctor(app);

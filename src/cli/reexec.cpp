@@ -110,9 +110,10 @@ void apply(const std::vector<EnvironmentChange>& changes) {
   }
 }
 
-softnic::Config config_with_own_fabric(const std::string& command) {
+softnic::Config config_with_own_fabric(const std::string& command, const std::string& group) {
   softnic::Config config = softnic::Config::from_environment();
-  if (config.fabric == softnic::Config{}.fabric) config.fabric = command + "-" + std::to_string(getpid());
+  if (config.fabric == softnic::Config{}.fabric)
+    config.fabric = command + "-" + (group.empty() ? std::to_string(getpid()) : group);
   return config;
 }
 

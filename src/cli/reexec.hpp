@@ -42,9 +42,10 @@ bool is_under_softnic();
 
 /// The environment's settings with a fabric of this process's own, so that nobody else's traffic meets it;
 /// a fabric that the user has named is taken.
-/// \param command names the fabric, together with the process id
+/// \param command names the fabric, together with the group
+/// \param group   whose processes share the fabric; empty: this process alone
 /// \throw std::invalid_argument for a setting that the software NIC refuses
-softnic::Config config_with_own_fabric(const std::string& command);
+softnic::Config config_with_own_fabric(const std::string& command, const std::string& group = "");
 
 /// After the second start: takes out of the environment what the first put in, so that this process's
 /// children run as they would without it. This process keeps its NIC. Nothing happens otherwise.

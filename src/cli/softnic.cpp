@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
 #include "cli/reexec.hpp"
@@ -69,42 +70,10 @@ softnic::Config settings(const Options& options) try {
   throw CLI::ValidationError("softnic", error.what());
 }
 
-[[noreturn]] void cannot_run(const std::string& command, int error) {
-  if (error == ENOENT) {
-    std::fprintf(stderr, "belfry softnic: %s: command not found; give its path, or add its folder to PATH\n",
-                 command.c_str());
-    throw CLI::RuntimeError(127);
-  }
-  std::fprintf(stderr, "belfry softnic: cannot execute %s: %s\n", command.c_str(), std::strerror(error));
-  throw CLI::RuntimeError(126);
-}
-
-/// The command's words as they were typed: CLI11 would split one like "[a,b]". They follow the first "--".
-std::vector<std::string> command_words(const Options& options, const std::vector<std::string>& extras) {
-  for (const std::string& extra : extras) {
-    if (extra == "--") continue;
-    throw CLI::ValidationError("softnic",
-                               extra +
-                                   " is no option of belfry softnic; if it belongs to the command, "
-                                   "put -- before the command");
-  }
-  std::vector<std::string> words = options.command;
-  const Invocation& typed = invocation();
-  for (int i = 1; i < typed.argc; ++i) {
-    if (std::strcmp(typed.argv[i], "--") != 0) continue;
-    words.assign(typed.argv + i + 1, typed.argv + typed.argc);
-    break;
-  }
-  if (words.empty()) {
-    throw CLI::ValidationError("softnic", "give a command: belfry softnic [options] -- COMMAND [ARGS]");
-  }
-  return words;
-}
-
 void run(const Options& options, std::vector<std::string> command) {
   const softnic::Config config = settings(options);
   const Program program = find_program(command.front());
-  if (program.error != 0) cannot_run(command.front(), program.error);
+  if (program.error != 0) cannot_run("softnic", command.front(), program.error);
   const std::string warning = unreachable_reason(program.path);
   if (!warning.empty()) {
     std::fprintf(stderr, "belfry softnic: warning: %s %s; it will see no software NIC\n",
@@ -117,7 +86,7 @@ void run(const Options& options, std::vector<std::string> command) {
   arguments.push_back(nullptr);
   std::fflush(nullptr);
   execv(program.path.c_str(), arguments.data());
-  cannot_run(command.front(), errno);
+  cannot_run("softnic", command.front(), errno);
 }
 
 }  // namespace
@@ -141,10 +110,11 @@ void add_softnic(CLI::App& app) {
   command->add_flag("--enforce-memlock", options->enforce_memlock,
                     "registered memory counts against the limit of locked memory (ulimit -l), as with a real "
                     "device [BELFRY_SOFTNIC_MEMLOCK=enforce]");
-  command->add_option("command", options->command, "-- COMMAND [ARGS]: the program to run")->type_name("");
-  command->allow_extras();
+  add_command_words(*command, options->command);
   command->footer(kFooter);
-  command->callback([options, command] { run(*options, command_words(*options, command->remaining())); });
+  command->callback([options, command] {
+    run(*options, command_words("softnic", options->command, command->remaining()));
+  });
 }
 
 }  // namespace belfry::cli

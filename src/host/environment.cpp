@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "belfry/host/errors.hpp"
+#include "host/launchers.hpp"
 
 extern char** environ;
 
@@ -74,6 +75,16 @@ std::optional<unsigned> read_path_mtu(const Reader& read) {
   return mtu;
 }
 
+void ask_launcher(Environment& e, const Environment::Lookup& lookup) {
+  if (e.bootstrap_rank || e.bootstrap_size) return;
+  std::optional<LaunchedRank> launched = launched_rank(lookup);
+  if (!launched) return;
+  e.launcher = std::move(launched->launcher);
+  e.bootstrap_rank = launched->rank;
+  e.bootstrap_size = launched->size;
+  if (!e.bootstrap_address) e.bootstrap_address = std::move(launched->address);
+}
+
 void check_bootstrap(const Environment& environment) {
   const auto& rank = environment.bootstrap_rank;
   const auto& size = environment.bootstrap_size;
@@ -99,6 +110,7 @@ Environment Environment::parse(const Lookup& lookup) {
   if (auto seconds = read.number<long long>("BELFRY_BOOTSTRAP_TIMEOUT", 1, 86400)) {
     e.bootstrap_timeout = std::chrono::seconds(*seconds);
   }
+  ask_launcher(e, lookup);
   check_bootstrap(e);
   return e;
 }

@@ -185,8 +185,14 @@ std::unique_ptr<Bootstrap> make_tcp_bootstrap(const Environment& environment) {
   require(environment.bootstrap_rank.has_value(), "BELFRY_BOOTSTRAP_RANK");
   require(environment.bootstrap_size.has_value(), "BELFRY_BOOTSTRAP_SIZE");
   if (!unset.empty()) {
-    throw Error(ErrorKind::bad_argument, "not set: " + unset,
-                "Set BELFRY_BOOTSTRAP_ADDRESS=HOST:PORT of rank 0, _RANK and _SIZE on every rank");
+    const std::string& launcher = environment.launcher;
+    throw Error(ErrorKind::bad_argument,
+                "not set: " + unset + (launcher.empty() ? "" : ", and " + launcher + " does not tell it"),
+                "Set BELFRY_BOOTSTRAP_ADDRESS=HOST:PORT of rank 0" +
+                    std::string(launcher.empty()
+                                    ? ", _RANK and _SIZE on every rank, or use a launcher: belfry launch, "
+                                      "mpirun, srun or torchrun"
+                                    : " on every rank"));
   }
   const TcpAddress address = TcpAddress::parse(*environment.bootstrap_address);
   const Deadline deadline = deadline_after(environment.bootstrap_timeout);

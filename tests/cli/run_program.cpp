@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace belfry::cli {
 namespace {
@@ -34,13 +35,11 @@ std::string contents(int fd) {
 
 }  // namespace
 
-Outcome run_belfry(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+Outcome run_program(std::vector<std::string> words, const std::vector<std::string>& environment) {
   const int out = temporary_file();
   const int err = temporary_file();
   const pid_t child = fork();
   if (child == 0) {
-    std::vector<std::string> words = {BELFRY_PROGRAM};
-    words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -51,7 +50,7 @@ Outcome run_belfry(const std::vector<std::string>& arguments, const std::vector<
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    execv(BELFRY_PROGRAM, argv.data());
+    execvp(argv[0], argv.data());
     _exit(126);
   }
   int status = 0;
@@ -61,6 +60,12 @@ Outcome run_belfry(const std::vector<std::string>& arguments, const std::vector<
   outcome.out = contents(out);
   outcome.err = contents(err);
   return outcome;
+}
+
+Outcome run_belfry(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+  std::vector<std::string> words = {BELFRY_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run_program(std::move(words), environment);
 }
 
 }  // namespace belfry::cli

@@ -93,9 +93,9 @@ BELFRY_FN inline bool is_my_fault(const Operation& op, const Outcome& outcome) {
     case device::Fault::Kind::root:
       // A call may have taken several WQEs. If none of them is the root, op was only flushed.
       return outcome.fault.index <= op.index && op.index - outcome.fault.index <= op.span;
-    case device::Fault::Kind::unknown:         // a collapsed CQ has lost the cause
-    case device::Fault::Kind::abandoned:       // a thread gave up its turn at fault.index
-    case device::Fault::Kind::worker_lost:     // mini-proxy's CPU worker died or stands still
+    case device::Fault::Kind::unknown:      // a collapsed CQ has lost the cause
+    case device::Fault::Kind::abandoned:    // a thread gave up its turn at fault.index
+    case device::Fault::Kind::worker_lost:  // mini-proxy's CPU worker died or stands still
     case device::Fault::Kind::none:
       return false;
   }

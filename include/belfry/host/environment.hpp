@@ -46,6 +46,14 @@ struct Environment {
   std::optional<int> bootstrap_size;
   /// BELFRY_BOOTSTRAP_TIMEOUT: seconds, 1..86400.
   std::chrono::seconds bootstrap_timeout{60};
+  /// Who has given rank, size and, as far as it is set, address, where BELFRY_BOOTSTRAP_RANK and _SIZE are
+  /// not set:
+  ///  - "OpenMPI" (mpirun): OMPI_COMM_WORLD_RANK, _SIZE; the address where all ranks are on this host;
+  ///  - "torchrun": RANK, WORLD_SIZE, MASTER_ADDR, and the port after MASTER_PORT;
+  ///  - "Slurm" (srun): SLURM_PROCID, SLURM_STEP_NUM_TASKS; the first host of SLURM_STEP_NODELIST.
+  /// Ports of OpenMPI and Slurm follow from the job's name, 20000..29999. An address of one's own wins. Empty
+  /// where no launcher is known.
+  std::string launcher;
 
   /// Reads this process's environment. Throws Error (bad_argument) that names variable, value and
   /// range; an empty value counts as unset.
