@@ -265,13 +265,9 @@ std::exception_ptr Endpoint::worker_failure(std::uint32_t ring) const {
 }
 std::uint64_t Endpoint::fault_word(std::uint32_t ring) const {
   impl_->worker_of(ring);
-<<<<<<< HEAD
-  return port::load_acquire<port::Scope::system>(&impl_->ring_memory->words(ring)->fault);
-=======
   if (impl_->counters.path != CounterPath::host)
     return impl_->counters.provider->load(&impl_->counters.words[ring].fault);
-  return port::load_acquire<port::Scope::system>(&impl_->words[ring]->fault);
->>>>>>> 1c4401b (mini-proxy: completions counted by GDRCopy or by the NIC, chosen at set-up with the reason)
+  return port::load_acquire<port::Scope::system>(&impl_->ring_memory->words(ring)->fault);
 }
 CounterPath Endpoint::counter_path() const { return impl_->counters.path; }
 const std::vector<std::string>& Endpoint::decisions() const { return impl_->decisions; }
