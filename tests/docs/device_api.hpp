@@ -95,7 +95,7 @@ BELFRY_FN inline bool is_my_fault(const Operation& op, const Outcome& outcome) {
       return outcome.fault.index <= op.index && op.index - outcome.fault.index <= op.span;
     case device::Fault::Kind::unknown:      // a collapsed CQ has lost the cause
     case device::Fault::Kind::abandoned:    // a thread gave up its turn at fault.index
-    case device::Fault::Kind::worker_lost:  // mini-proxy's CPU worker died or stands still
+    case device::Fault::Kind::worker_lost:  // a CPU thread that posts or rings for it is gone
     case device::Fault::Kind::none:
       return false;
   }
