@@ -1,4 +1,4 @@
-// Uses a format, lanes, the host library, and through it rdma-core.
+// Uses a format, lanes, the proxy and the host library, and through it rdma-core.
 
 #include <cstdio>
 
@@ -7,6 +7,7 @@
 #include "belfry/host/errors.hpp"
 #include "belfry/lanes/launch.hpp"
 #include "belfry/port/lane.hpp"
+#include "belfry/proxy/counters.hpp"
 #include "belfry/version.hpp"
 #include "belfry/wire/wqe.hpp"
 
@@ -18,6 +19,7 @@ int main() {
     if (belfry::port::lane_index() == 3) votes = all;
   });
   if (votes != 0b1111) return 3;
+  if (belfry::proxy::to_string(belfry::proxy::CounterPath::nic) != "nic") return 4;
   try {
     const belfry::host::DeviceList devices;
     std::printf("belfry %s sees %zu devices\n", belfry::kVersion, devices.size());
