@@ -21,7 +21,8 @@ std::uint64_t puts_asked_for() {
 template <class Configuration>
 class Proofs : public Case<Configuration> {};
 using ProofConfigurations =
-    ::testing::Types<Gda<GpuHandoffCollapsed>, Gda<GpuHandoffRing>, Gda<GpuLockCollapsed>>;
+    ::testing::Types<Gda<GpuHandoffCollapsed>, Gda<GpuHandoffRing>, Gda<GpuLockCollapsed>,
+                     Assisted<GpuHandoffCollapsed>, Proxy<SharedTuned>>;
 TYPED_TEST_SUITE(Proofs, ProofConfigurations, ConfigurationNames);
 
 // Fault: one put in very many that is lost, done twice, or overtakes another.
@@ -83,8 +84,7 @@ TYPED_TEST(Proofs, NoPutIsLostDoubledOrOvertaken) {
   EXPECT_EQ(found_sum, put_sum);
   EXPECT_EQ(world.word(1, p.total), kWriters * laps);
   for (std::uint32_t pe = 0; pe < 2; ++pe) {
-    for (std::uint32_t q = 0; q < kQueues; ++q)
-      EXPECT_EQ(world.endpoint(pe).fault(1 - pe, q).kind, device::Fault::Kind::none);
+    for (std::uint32_t q = 0; q < kQueues; ++q) EXPECT_EQ(world.posted(pe, 1 - pe, q).fault, 0u);
   }
   std::printf("%llu puts in %.1f s: %.2f M/s, all accounted for\n", static_cast<unsigned long long>(found),
               took.count(), static_cast<double>(found) / took.count() / 1e6);
