@@ -1,12 +1,19 @@
 #include <stdexcept>
 
 #include "bench/kernel_runner.hpp"
+#include "bench/litmus_kernels.hpp"
 
 namespace belfry::bench {
+namespace {
 
-std::unique_ptr<KernelRunner> make_cuda_runner() {
+[[noreturn]] void refuse() {
   throw std::invalid_argument(
       "--lanes cuda: belfry was built without nvcc; build it where nvcc is installed");
 }
+
+}  // namespace
+
+std::unique_ptr<KernelRunner> make_cuda_runner() { refuse(); }
+std::unique_ptr<LitmusRunner> make_litmus_runner() { refuse(); }
 
 }  // namespace belfry::bench

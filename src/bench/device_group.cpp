@@ -58,6 +58,15 @@ void DeviceGroup::edit_window(int rank, const std::function<void(std::span<std::
   memory_->write(window.data(), copy.data(), copy.size());
 }
 
+void DeviceGroup::clear_start(int rank, std::uint32_t window, std::size_t bytes) const {
+  std::byte* begin = pe(rank).windows().memory(window).data();
+  if (memory_ == nullptr) {
+    std::fill_n(begin, bytes, std::byte{});
+  } else {
+    memory_->fill(begin, std::byte{}, bytes);
+  }
+}
+
 void be_patient(host::ConnectionParameters& connection) {
   constexpr std::uint8_t kHalfASecond = 17;  // 4.096 us << 17, eight times over
   if (connection.ack_timeout != 0) connection.ack_timeout = std::max(connection.ack_timeout, kHalfASecond);

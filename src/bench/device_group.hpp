@@ -35,6 +35,8 @@ class DeviceGroup {
   std::vector<std::byte> read_window(int rank) const;
   /// Lets `edit` change it: std::span<std::byte>.
   void edit_window(int rank, const std::function<void(std::span<std::byte>)>& edit) const;
+  /// Zeroes the first `bytes` of any window.
+  void clear_start(int rank, std::uint32_t window, std::size_t bytes) const;
 
  private:
   std::shared_ptr<host::QueueMemory> memory_;  ///< of the windows; null: host memory

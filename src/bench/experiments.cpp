@@ -6,8 +6,8 @@ namespace belfry::bench {
 
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> all = {
-      op_experiment(),      inline_experiment(),     scope_experiment(),   rate_experiment(),
-      handoff_experiment(), proxy_rate_experiment(), softnic_experiment(),
+      op_experiment(),      inline_experiment(),     scope_experiment(),  rate_experiment(),
+      handoff_experiment(), proxy_rate_experiment(), litmus_experiment(), softnic_experiment(),
   };
   return all;
 }

@@ -9,6 +9,7 @@ namespace belfry::bench {
 Experiment op_experiment();
 Experiment handoff_experiment();
 Experiment inline_experiment();
+Experiment litmus_experiment();
 Experiment proxy_rate_experiment();
 Experiment rate_experiment();
 Experiment scope_experiment();

@@ -16,4 +16,7 @@ void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions& options
   }
 }
 
+std::shared_ptr<host::QueueMemory> pinned_memory() { return host::pinned_queue_memory(); }
+std::shared_ptr<host::QueueMemory> gpu_memory() { return host::gpu_queue_memory(); }
+
 }  // namespace belfry::bench

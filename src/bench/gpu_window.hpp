@@ -14,4 +14,9 @@ inline bool on_gpu(const RunContext& run) { return run.options().lanes == "cuda"
 /// host::Error where there is no GPU, std::invalid_argument in a build without CUDA.
 void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions& options);
 
+/// Host memory that kernels of a GPU reach. Throws as place_for_lanes().
+std::shared_ptr<host::QueueMemory> pinned_memory();
+/// A GPU's memory, likewise.
+std::shared_ptr<host::QueueMemory> gpu_memory();
+
 }  // namespace belfry::bench

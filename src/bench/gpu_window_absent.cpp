@@ -3,11 +3,19 @@
 #include "bench/gpu_window.hpp"
 
 namespace belfry::bench {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw std::invalid_argument(
+      "--lanes cuda: belfry was built without nvcc; build it where nvcc is installed");
+}
+
+}  // namespace
 
 void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions&) {
-  if (on_gpu(run))
-    throw std::invalid_argument(
-        "--lanes cuda: belfry was built without nvcc; build it where nvcc is installed");
+  if (on_gpu(run)) refuse();
 }
+std::shared_ptr<host::QueueMemory> pinned_memory() { refuse(); }
+std::shared_ptr<host::QueueMemory> gpu_memory() { refuse(); }
 
 }  // namespace belfry::bench

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
+#include "belfry/host/thread_bootstrap.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/gpu_window.hpp"
 #include "bench/kernel_runner.hpp"
 #include "bench/kernels/policies.hpp"
 #include "bench/op_path.hpp"
+#include "bench/op_proxy.hpp"
 
 namespace belfry::bench {
 namespace {
@@ -19,6 +21,73 @@ constexpr const char* kClockArm = "clock";
 constexpr const char* kDoorbellArm = "doorbell";
 constexpr Slots kTarget{{0, kGuardBytes}, kSlotBytes, kTargetSlots};
 constexpr Slots kSource{{0, kSourceOffset}, kSlotBytes, kSources};
+
+/// One PE of a proxy pair: windows in pinned host memory, which the workers' NIC and the GPU both reach, and
+/// rings beside them.
+struct ProxySide {
+  ProxySide(const std::string& nic, host::Bootstrap& member)
+      : windows(open(nic, member)), endpoint(member, windows, options()) {}
+
+  static host::Windows open(const std::string& nic, host::Bootstrap& member) {
+    host::ContextOptions context = host::EndpointOptions::from(host::Environment::of_this_process()).context;
+    context.nic = nic;
+    const host::WindowOptions window{
+        .bytes = kWindowBytes, .memory = pinned_memory(), .kind = device::MemoryKind::host};
+    return {member, host::ProtectionDomain(host::Context::open(context)), {&window, 1}};
+  }
+  static proxy::EndpointOptions options() {
+    proxy::EndpointOptions options = proxy_options(false);
+    options.ring_memory = pinned_memory();
+    options.state = {device::MemoryKind::own, gpu_memory()};
+    return options;
+  }
+  std::span<std::byte> window() const { return windows.memory(0).span(); }
+
+  host::Windows windows;
+  proxy::Endpoint endpoint;
+};
+
+/// Both, made at the same time.
+struct ProxyPair {
+  explicit ProxyPair(const std::string& nic) : members(host::make_thread_bootstrap(2)) {
+    std::exception_ptr failures[2];
+    std::vector<std::thread> makers;
+    for (std::size_t pe = 0; pe < 2; ++pe) {
+      makers.emplace_back([&, pe] {
+        try {
+          sides[pe] = std::make_unique<ProxySide>(nic, *members[pe]);
+        } catch (...) {
+          failures[pe] = std::current_exception();
+        }
+      });
+    }
+    for (std::thread& maker : makers) maker.join();
+    for (const auto& failure : failures)
+      if (failure) std::rethrow_exception(failure);
+  }
+
+  std::vector<std::byte> read_window(int pe) const {
+    const auto window = sides[pe]->window();
+    return {window.begin(), window.end()};
+  }
+  void edit_window(int pe, const std::function<void(std::span<std::byte>)>& edit) const {
+    edit(sides[pe]->window());
+  }
+  const device::proxy::ProxyView& view(int pe) const { return sides[pe]->endpoint.view(); }
+
+  std::vector<std::unique_ptr<host::Bootstrap>> members;
+  std::unique_ptr<ProxySide> sides[2];
+};
+
+/// The same names for mini-gda's.
+struct GdaPair {
+  const DeviceGroup& group;
+  std::vector<std::byte> read_window(int pe) const { return group.read_window(pe); }
+  void edit_window(int pe, const std::function<void(std::span<std::byte>)>& edit) const {
+    group.edit_window(pe, edit);
+  }
+  const device::EndpointView& view(int pe) const { return group.pe(pe).view(); }
+};
 
 class GpuOp {
  public:
@@ -33,23 +102,40 @@ class GpuOp {
       pairs_.at(kind)->pe(0).admit(requirements);
       by_arm_[arm.name] = pairs_.at(kind).get();
     });
+    for_each_proxy_arm([&](auto arm) {
+      if (is_chosen(arm.name)) proxy_arms_.insert(arm.name);
+    });
     if (is_chosen(kDoorbellArm) && !pairs_.empty()) by_arm_[kDoorbellArm] = pairs_.begin()->second.get();
     if (by_arm_.empty())
-      throw std::invalid_argument("no arm that runs on a GPU was chosen: those of mini-gda do");
+      throw std::invalid_argument("with --lanes cuda choose an arm of mini-gda too: it says what the NIC is");
   }
 
   const host::DeviceEndpoint& endpoint() const { return by_arm_.begin()->second->pe(0); }
   const Clock& clock() const { return clock_; }
-  bool has(const std::string& arm) const { return by_arm_.contains(arm); }
+  bool has(const std::string& arm) const { return by_arm_.contains(arm) || proxy_arms_.contains(arm); }
 
-  PutSamples puts(const std::string& arm, std::uint64_t count) {
-    const DeviceGroup& group = *by_arm_.at(arm);
-    group.edit_window(1, [](std::span<std::byte> window) { clear_target(window.first(kTargetBytes)); });
+  /// One pass of an arm.
+  void measure(const std::string& arm, std::uint64_t count, PutSamples& put, RoundTripSamples& trip) {
+    if (proxy_arms_.contains(arm)) {
+      // Workers spin: only while their arm is measured.
+      const ProxyPair pair(run_.options().nic);
+      put = puts(pair, arm, count);
+      trip = round_trips(pair, arm, count);
+    } else {
+      const GdaPair pair{*by_arm_.at(arm)};
+      put = puts(pair, arm, count);
+      trip = round_trips(pair, arm, count);
+    }
+  }
+
+  template <class Pair>
+  PutSamples puts(const Pair& pair, const std::string& arm, std::uint64_t count) {
+    pair.edit_window(1, [](std::span<std::byte> window) { clear_target(window.first(kTargetBytes)); });
     const auto issue = allocate_of<std::uint64_t>(*near_, count);
     const auto completion = allocate_of<std::uint64_t>(*near_, count);
     const auto end = allocate_of<KernelEnd>(*near_, 1);
-    PutJob job;
-    job.view = group.pe(0).view();
+    PutJobOf<std::decay_t<decltype(pair.view(0))>> job;
+    job.view = pair.view(0);
     job.peer = 1;
     job.seed = run_.options().seed;
     job.warm_up = warm_up_of(count);
@@ -64,23 +150,23 @@ class GpuOp {
     PutSamples samples;
     samples.issue = to_microseconds(issue.get(), count, clock_);
     samples.put_completion = to_microseconds(completion.get(), count, clock_);
-    samples.verified = target_is_right(std::span<const std::byte>(group.read_window(1)).first(kTargetBytes),
+    samples.verified = target_is_right(std::span<const std::byte>(pair.read_window(1)).first(kTargetBytes),
                                        job.seed, job.warm_up + count);
     return samples;
   }
 
-  RoundTripSamples round_trips(const std::string& arm, std::uint64_t count) {
-    const DeviceGroup& group = *by_arm_.at(arm);
+  template <class Pair>
+  RoundTripSamples round_trips(const Pair& pair, const std::string& arm, std::uint64_t count) {
     for (const int rank : {0, 1}) {
-      group.edit_window(rank, [](std::span<std::byte> window) {
+      pair.edit_window(rank, [](std::span<std::byte> window) {
         std::fill_n(window.begin() + kFlagOffset, kSlotBytes, std::byte{0});
       });
     }
     const auto ticks = allocate_of<std::uint64_t>(*near_, count);
     const auto end = allocate_of<KernelEnd>(*near_, 1);
     const auto far_end = allocate_of<KernelEnd>(*far_, 1);
-    FlagJob answer = flag_job(group, 1, count, far_end.get());
-    FlagJob ask = flag_job(group, 0, count, end.get());
+    auto answer = flag_job(pair, 1, count, far_end.get());
+    auto ask = flag_job(pair, 0, count, end.get());
     ask.round_trip = ticks.get();
     std::exception_ptr failure;
     std::thread other([&] {
@@ -132,9 +218,10 @@ class GpuOp {
     return options;
   }
 
-  FlagJob flag_job(const DeviceGroup& group, int rank, std::uint64_t count, KernelEnd* end) const {
-    FlagJob job;
-    job.view = group.pe(rank).view();
+  template <class Pair>
+  auto flag_job(const Pair& pair, int rank, std::uint64_t count, KernelEnd* end) const {
+    FlagJobOf<std::decay_t<decltype(pair.view(0))>> job;
+    job.view = pair.view(rank);
     job.peer = static_cast<std::uint32_t>(1 - rank);
     job.seed = run_.options().seed;
     job.warm_up = warm_up_of(count);
@@ -151,6 +238,7 @@ class GpuOp {
   Clock clock_;
   std::map<std::pair<device::DoorbellMode, device::CompletionLayout>, std::unique_ptr<DeviceGroup>> pairs_;
   std::map<std::string, const DeviceGroup*> by_arm_;
+  std::set<std::string> proxy_arms_;
 };
 
 struct Metric {
@@ -174,10 +262,11 @@ std::vector<Record> run_op_on_gpu(RunContext& run) {
     const std::uint64_t count = run.iterations();
     if (!op.has(arm)) return;
     if (arm == kDoorbellArm) return add(arm, "issue", op.doorbells(count), true);
-    PutSamples put = op.puts(arm, count);
+    PutSamples put;
+    RoundTripSamples trip;
+    op.measure(arm, count, put, trip);
     add(arm, "issue", std::move(put.issue), put.verified);
     add(arm, "put_completion", std::move(put.put_completion), put.verified);
-    RoundTripSamples trip = op.round_trips(arm, count);
     add(arm, "round_trip", std::move(trip.round_trip), trip.verified);
   });
   run.note(std::string("clock: ") + op.clock().name() +

@@ -148,8 +148,8 @@ std::shared_ptr<void> map_register_page(void* page) {
   const cudaError_t plain = cudaHostRegister(page, kPage, kShared);
   if (plain != cudaSuccess) {
     cudaGetLastError();
-    // What the driver says of the kind of memory that it is: of plain memory "invalid argument" is its answer to
-    // the other flag.
+    // What the driver says of the kind of memory that it is: of plain memory "invalid argument" is its answer
+    // to the other flag.
     throw register_refused(io == cudaErrorInvalidValue ? plain : io);
   }
   return {page, [](void* at) { cudaHostUnregister(at); }};

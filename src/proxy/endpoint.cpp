@@ -150,7 +150,8 @@ void Endpoint::Impl::connect(const std::vector<Blob>& blobs) {
 
 void Endpoint::Impl::make_rings() {
   using device::proxy::RingState;
-  ring_memory = std::make_unique<RingMemory>(options.rings, options.slots, options.first_index);
+  ring_memory =
+      std::make_unique<RingMemory>(options.rings, options.slots, options.first_index, options.ring_memory);
   rings = ring_memory->rings();
   counters = choose_counters(windows.domain(), options);
   decide(counters.decision);

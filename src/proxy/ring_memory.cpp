@@ -3,18 +3,18 @@
 #include <bit>
 #include <new>
 
-#include "host/host_allocation.hpp"
-
 namespace belfry::proxy {
 
 using device::proxy::WorkerWords;
 
-RingMemory::RingMemory(std::uint32_t rings, std::uint32_t slots, std::uint64_t first)
+RingMemory::RingMemory(std::uint32_t rings, std::uint32_t slots, std::uint64_t first,
+                       std::shared_ptr<host::QueueMemory> provider)
     : first_(first), rings_(rings) {
   const std::size_t slot_bytes = sizeof(port::Vector16) * slots;
   // A line each: what the worker writes, and what it writes less often.
   const std::size_t ring_bytes = slot_bytes + sizeof(WorkerWords) + 64;
-  memory_ = host::allocate_host((ring_bytes * rings + 4095) / 4096 * 4096, 4096);
+  if (provider == nullptr) provider = host::host_queue_memory();
+  memory_ = provider->allocate((ring_bytes * rings + 4095) / 4096 * 4096);
   auto* at = static_cast<std::byte*>(memory_.get());
   for (std::uint32_t r = 0; r < rings; ++r, at += ring_bytes) {
     device::proxy::Ring& ring = rings_[r];

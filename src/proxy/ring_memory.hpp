@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "belfry/host/queue_memory.hpp"
 #include "proxy/ring_reader.hpp"
 
 namespace belfry::proxy {
@@ -13,8 +14,10 @@ class RingMemory {
  public:
   /// \param slots in each ring, a power of two up to 32768
   /// \param first index that the rings start at, a multiple of `slots`
+  /// \param provider of host memory that device code reaches; null: plain host memory
   /// Throws host::Error (system) where there is no memory.
-  RingMemory(std::uint32_t rings, std::uint32_t slots, std::uint64_t first);
+  RingMemory(std::uint32_t rings, std::uint32_t slots, std::uint64_t first,
+             std::shared_ptr<host::QueueMemory> provider = nullptr);
 
   /// What device code takes, but for `state`, whose place is the caller's choice.
   const std::vector<device::proxy::Ring>& rings() const { return rings_; }

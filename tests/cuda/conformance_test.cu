@@ -91,6 +91,7 @@ class World {
     options.doorbell = requirements.doorbell_mode;
     options.completions = requirements.completion_layout;
     options.placement = host::place_for_gpu();
+    options.doorbell_path = host::DoorbellPath::gpu_rung;
     memory_ = options.placement.tables.memory;
     for (const std::size_t bytes : {kDataBytes, std::size_t{1} << 16, kDataBytes})
       options.windows.push_back({.bytes = bytes, .memory = memory_});
@@ -102,7 +103,7 @@ class World {
         try {
           endpoints_[pe] = std::make_unique<host::DeviceEndpoint>(*members[pe], options);
           endpoints_[pe]->admit(requirements);
-          bells_[pe] = host::map_doorbells(*endpoints_[pe]);
+          made_[pe] = true;
         } catch (const host::Error& error) {
           ADD_FAILURE() << "PE " << pe << ": " << error.what();
         }
@@ -113,7 +114,7 @@ class World {
 
   host::DeviceEndpoint& endpoint(std::uint32_t pe) const { return *endpoints_[pe]; }
   const device::EndpointView& view(std::uint32_t pe) const { return endpoints_[pe]->view(); }
-  bool ok() const { return bells_[0] != nullptr && bells_[1] != nullptr; }
+  bool ok() const { return made_[0] && made_[1]; }
 
   std::vector<std::byte> read(std::uint32_t pe, Place place, std::size_t bytes) const {
     std::vector<std::byte> copy(bytes);
@@ -141,7 +142,7 @@ class World {
 
   std::shared_ptr<host::QueueMemory> memory_;
   std::unique_ptr<host::DeviceEndpoint> endpoints_[2];
-  std::shared_ptr<void> bells_[2];
+  bool made_[2] = {};
 };
 
 template <class PolicyType>

@@ -24,9 +24,9 @@ struct GpuPlacement {
   bool record_on_gpu = true;
 };
 /// The placement of a DeviceEndpoint whose kernels run on a GPU: state and tables in its memory, the rest as
-/// asked. Doorbell registers are mapped to the GPU, as I/O memory for a real NIC and as memory for the software
-/// NIC; where the driver refuses that, a CPU thread forwards (DoorbellPath::automatic).
-/// Throws Error (unsupported) where CUDA has no such GPU.
+/// asked. Doorbell registers are mapped to the GPU, as I/O memory for a real NIC and as memory for the
+/// software NIC; where the driver refuses that, a CPU thread forwards (DoorbellPath::automatic). Throws Error
+/// (unsupported) where CUDA has no such GPU.
 Placement place_for_gpu(const GpuPlacement& places = {}, int gpu = 0);
 
 /// Maps doorbell registers' pages to a GPU. See RegisterMapper.

@@ -31,8 +31,11 @@ struct EndpointOptions {
   bool pin = true;  ///< workers to CPUs near the NIC, within this process's affinity mask
   /// A worker whose heartbeat stands this long counts as lost to device threads that wait for it. 0: never.
   std::chrono::nanoseconds stall = std::chrono::seconds(5);
-  /// Where device code's own state lies (RingState and tables). Rings are in host memory.
+  /// Where device code's own state lies (RingState and tables).
   host::MemoryPlace state;
+  /// Rings, and counters of CounterPath::host: host memory that device code reaches (for a GPU, pinned); null:
+  /// plain host memory.
+  std::shared_ptr<host::QueueMemory> ring_memory;
   /// Where completions are counted for device code. A GPU polls its own memory faster than the host's.
   CounterPath counters = CounterPath::automatic;
   host::MemoryPlace counter_memory;  ///< of gdrcopy and nic: the GPU's, in whole pages of 64 KiB for GDRCopy

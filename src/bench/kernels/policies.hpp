@@ -101,6 +101,8 @@ void for_each_op_arm(Visit&& visit) {
       "gda-cq-ring", "gda-inline with a completion ring in place of the collapsed CQ", ""});
   visit(OpArm<OpPolicy<kDefaultNoRecord, kNoRecord, Payload::pointer>, PutFrom::memory>{
       "gda-pointer-no-record", "gda-pointer without a doorbell record", ""});
+  visit(OpArm<OpPolicy<kDefaultNoRecord, kNoRecord, kInline>, PutFrom::register_>{
+      "gda-value-no-record", "gda-value without a doorbell record", ""});
 
   visit(OpArm<OpPolicy<Ordering::none, kRecord, kInline>, PutFrom::memory>{
       "gda-none", "W R D: unsafe, the control", "ordering/none"});

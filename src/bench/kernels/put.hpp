@@ -29,7 +29,13 @@ BELFRY_FN inline device::Outcome outcome_of(device::Operation op) {
 template <class View>
 BELFRY_FN void prepare_source(const View& view, device::Place source, std::uint64_t value,
                               std::uint32_t bytes) {
-  memcpy(own_address(view, source), &value, bytes < sizeof value ? bytes : sizeof value);
+  std::byte* const at = own_address(view, source);
+  if (bytes >= sizeof value) {
+    memcpy(at, &value, sizeof value);
+    return;
+  }
+  // One by one: a copy of unknown length would take the value through memory.
+  for (std::uint32_t i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>(value >> (8 * i));
 }
 
 template <PutFrom from, class Channel>

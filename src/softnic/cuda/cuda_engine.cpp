@@ -41,6 +41,8 @@ struct FreePinned {
 };
 
 /// An array that grows, in GPU memory or pinned; its first elements stay what they were, new ones are zero.
+/// Smaller ones of before are kept: CUDA frees memory only once every kernel has ended, and a kernel may wait
+/// for the engine that wants to start.
 template <class T, class Free>
 class Array {
  public:
@@ -50,7 +52,7 @@ class Array {
 
   void grow(std::size_t count, cudaStream_t stream) {
     if (count <= size_) return;
-    const std::size_t size = std::bit_ceil(std::max<std::size_t>(count, 64));
+    const std::size_t size = std::bit_ceil(std::max(count, kLeast));
     void* raw = nullptr;
     if constexpr (std::is_same_v<Free, FreeGpu>) {
       check(cudaMalloc(&raw, size * sizeof(T)), "GPU memory for the engine");
@@ -63,13 +65,17 @@ class Array {
       check(cudaMemcpyAsync(raw, memory_.get(), size_ * sizeof(T), cudaMemcpyDefault, stream),
             "copying the engine's memory");
     check(cudaStreamSynchronize(stream), "growing the engine's memory");
+    if (memory_ != nullptr) former_.push_back(std::move(memory_));
     memory_ = std::move(fresh);
     size_ = size;
   }
 
  private:
+  static constexpr std::size_t kLeast = sizeof(T) <= 64 ? 1024 : 128;
+
   std::unique_ptr<T, Free> memory_;
   std::size_t size_ = 0;
+  std::vector<std::unique_ptr<T, Free>> former_;
 };
 
 template <class T>
@@ -93,11 +99,7 @@ class CudaEngine final : public GpuEngine {
     stop_word_[0] = 1;
     // The kernel is loaded with its first launch, which has to wait for whatever runs: so it comes here,
     // before there is anything that waits for the engine.
-    progress_.grow(64, stream_);
-    queues_.grow(64, stream_);
-    keys_.grow(64, stream_);
-    cq_producers_.grow(64, stream_);
-    receive_next_.grow(64, stream_);
+    place({}, {}, 0);
     if (!launch() || !stop()) throw std::runtime_error(error_);
     check(cudaStreamSynchronize(stream_), "the engine's first launch");
   }
@@ -258,13 +260,13 @@ class CudaEngine final : public GpuEngine {
 
   void place(std::span<const GpuQueuePair> queues, std::span<const MkeyEntry> keys,
              std::uint32_t completion_queues) {
-    queues_.grow(queues.size(), stream_);
-    receive_next_.grow(queues.size(), stream_);
-    progress_.grow(queues.size(), stream_);
-    keys_.grow(keys.size(), stream_);
-    cq_producers_.grow(completion_queues, stream_);
-    staged_queues_.grow(queues.size(), stream_);
-    staged_keys_.grow(keys.size(), stream_);
+    queues_.grow(std::max<std::size_t>(queues.size(), 1), stream_);
+    receive_next_.grow(std::max<std::size_t>(queues.size(), 1), stream_);
+    progress_.grow(std::max<std::size_t>(queues.size(), 1), stream_);
+    keys_.grow(std::max<std::size_t>(keys.size(), 1), stream_);
+    cq_producers_.grow(std::max(completion_queues, 1u), stream_);
+    staged_queues_.grow(std::max<std::size_t>(queues.size(), 1), stream_);
+    staged_keys_.grow(std::max<std::size_t>(keys.size(), 1), stream_);
     // The copies below read the staging memory, so what went before is over.
     check(cudaStreamSynchronize(stream_), "the engine's stream");
     for (std::size_t slot = 0; slot < queues.size(); ++slot) {

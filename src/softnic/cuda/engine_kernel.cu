@@ -26,7 +26,8 @@ __device__ std::uint64_t clock_ns() {
 struct LaneQueue {
   const std::uint64_t* doorbell = nullptr;
   const std::uint32_t* record = nullptr;
-  std::uint64_t producer = 0, next = 0, seen = 0;
+  std::uint64_t producer = 0, next = 0;
+  std::uint64_t seen[kGpuRegisters] = {};
   std::uint64_t completions = 0;  ///< producer of its CQ, where that is its own
   std::uint64_t pause = 0;        ///< ns; nothing is tried before
   std::uint64_t silent_since = 0;
@@ -53,6 +54,7 @@ class EngineWarp {
       // Read before the last look for work: whoever rings after that look finds the engine gone, and wakes
       // it.
       const bool stop = stop_asked(turn);
+      if (stop) note_registers();
       const bool work = look();
       serve_all();
       if (work || port::ballot(kFullWarp, mine_.next < mine_.producer) != 0) {
@@ -94,7 +96,8 @@ class EngineWarp {
       GpuProgress& progress = p_.progress[mine_.slot];
       progress.producer = mine_.producer;
       progress.next = mine_.next;
-      progress.seen = mine_.seen;
+#pragma unroll
+      for (unsigned i = 0; i < kGpuRegisters; ++i) progress.seen[i] = mine_.seen[i];
       progress.silent_since = mine_.silent_since;
       const GpuRing& ring = tables_.queue(mine_.slot).completions;
       if (!ring.shared) p_.cq_producers[ring.slot] = mine_.completions;
@@ -129,11 +132,18 @@ class EngineWarp {
     if (now > others && now - others >= p_.idle_ns) port::store<Scope::gpu>(&p_.control->stop, 1u);
   }
 
+  /// Whatever is rung after this is a change to who wakes the engine. A queue whose record is polled has not
+  /// looked at them otherwise.
+  __device__ void note_registers() {
+    if (mine_.exists && mine_.polls_record) read_registers(mine_.seen);
+    port::fence<Scope::system>();
+  }
+
   // Stage one: doorbells -----------------------------------------------------------------------------
 
   /// \return whether any queue of the warp has news, or something left to do at once
   __device__ bool look() {
-    std::uint64_t rung = mine_.seen;
+    std::uint64_t rung[kGpuRegisters] = {};
     std::uint32_t word = 0;
     bool news = false;
     if (mine_.exists) {
@@ -141,8 +151,8 @@ class EngineWarp {
         word = port::load<Scope::system>(mine_.record);
         news = ahead_of(swap_bytes(word)) != 0;
       } else {
-        rung = port::load<Scope::system>(mine_.doorbell);
-        news = rung != mine_.seen;
+        read_registers(rung);
+        news = rung[0] != mine_.seen[0] || rung[1] != mine_.seen[1];
       }
     }
     const bool any = port::ballot(kFullWarp, news) != 0;
@@ -159,24 +169,39 @@ class EngineWarp {
     return static_cast<std::uint16_t>(index - static_cast<std::uint32_t>(mine_.producer));
   }
 
-  __device__ void take_doorbell(std::uint64_t rung, std::uint32_t word) {
-    std::uint32_t index;
+  __device__ void read_registers(std::uint64_t (&rung)[kGpuRegisters]) const {
+#pragma unroll
+    for (unsigned i = 0; i < kGpuRegisters; ++i)
+      rung[i] = port::load<Scope::system>(mine_.doorbell + i * (wire::kUarRegisterBytes / sizeof rung[i]));
+  }
+
+  __device__ void take_doorbell(const std::uint64_t (&rung)[kGpuRegisters], std::uint32_t word) {
     if (mine_.polls_record) {
-      index = swap_bytes(word);
-    } else {
-      mine_.seen = rung;
-      if (mine_.no_record) {
-        if (wire::doorbell_qpn(rung) != tables_.queue(mine_.slot).number) return;
-        index = wire::doorbell_index(rung);
-      } else {
-        // The record may be newer than the doorbell, and its WQEs are there before it is.
-        index = swap_bytes(port::load_acquire<Scope::gpu>(mine_.record));
-      }
+      announce(swap_bytes(word));
+      return;
     }
+    const std::uint32_t number = tables_.queue(mine_.slot).number;
+    bool told = mine_.no_record;
+#pragma unroll
+    for (unsigned i = 0; i < kGpuRegisters; ++i) {
+      if (rung[i] == mine_.seen[i]) continue;
+      mine_.seen[i] = rung[i];
+      // A page's other register is another queue's. One that queues share may hold any of theirs.
+      if (wire::doorbell_qpn(rung[i]) == number && announce(wire::doorbell_index(rung[i]))) told = true;
+    }
+    // Where the doorbell did not say it the record does, and its WQEs are there before it is.
+    if (!told) announce(swap_bytes(port::load_acquire<Scope::gpu>(mine_.record)));
+  }
+
+  /// \param index one past the last block posted, of which 16 bits count
+  /// \return whether there is something new
+  __device__ bool announce(std::uint32_t index) {
     const std::uint16_t ahead = ahead_of(index);
     // Never more outstanding than the queue holds: what says otherwise is old, or nonsense.
-    if (mine_.producer + ahead - mine_.next > tables_.queue(mine_.slot).block_mask + 1) return;
+    if (ahead == 0 || mine_.producer + ahead - mine_.next > tables_.queue(mine_.slot).block_mask + 1)
+      return false;
     mine_.producer += ahead;
+    return true;
   }
 
   // Serving ------------------------------------------------------------------------------------------

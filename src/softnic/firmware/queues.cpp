@@ -267,7 +267,7 @@ Result<std::uint32_t> Nic::create_qp(const QpAttributes& a) {
 }
 
 int Nic::modify_qp(std::uint32_t qpn, const QpModify& change) {
-  bool stops_gpu = false;
+  bool tells_gpu = false;
   {
     ControlLock guard(*impl_);
     QueuePair* qp = impl_->find_qp(qpn);
@@ -276,11 +276,14 @@ int Nic::modify_qp(std::uint32_t qpn, const QpModify& change) {
     ++impl_->epoch;
     impl_->gpu.note_change();
     if (change.state && (*change.state != qp->state || *change.state == QpState::reset)) {
-      stops_gpu = qp->on_gpu() && (*change.state == QpState::reset || *change.state == QpState::error);
+      // Once a queue is ready kernels may wait for it, and some of what the GPU engine needs for new tables
+      // would wait for them.
+      tells_gpu = qp->on_gpu() && (*change.state == QpState::rts || *change.state == QpState::reset ||
+                                   *change.state == QpState::error);
       enter(*impl_, *qp, *change.state);
     }
   }
-  if (stops_gpu) impl_->gpu.settle();
+  if (tells_gpu) impl_->gpu.settle();
   return 0;
 }
 

@@ -188,11 +188,14 @@ void GpuDriver::apply_tables() {
 /// Whether a register holds something that the engine has not seen.
 bool GpuDriver::rung() const {
   for (const GpuWatch& watch : tables_.watched) {
-    auto& word = *const_cast<std::uint64_t*>(watch.doorbell);
-    const std::uint64_t value = std::atomic_ref<std::uint64_t>(word).load(std::memory_order_acquire);
     const bool known =
         watch.slot < generations_.size() && generations_[watch.slot] == tables_.queues[watch.slot].generation;
-    if (value != (known ? engine_->progress(watch.slot).seen : 0)) return true;
+    for (unsigned i = 0; i < kGpuRegisters; ++i) {
+      auto* word =
+          const_cast<std::uint64_t*>(watch.doorbell) + i * (wire::kUarRegisterBytes / sizeof(std::uint64_t));
+      const std::uint64_t value = std::atomic_ref(*word).load(std::memory_order_acquire);
+      if (value != (known ? engine_->progress(watch.slot).seen[i] : 0)) return true;
+    }
   }
   return false;
 }

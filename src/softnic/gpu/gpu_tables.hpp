@@ -32,7 +32,7 @@ struct alignas(16) GpuQueuePair {
   const unsigned char* blocks = nullptr;
   std::uint32_t block_mask = 0;
   std::uint32_t number = 0;
-  const std::uint64_t* doorbell = nullptr;  ///< the register that it is rung by
+  const std::uint64_t* doorbell = nullptr;  ///< the first register of its page: it may be rung by any of them
   const std::uint32_t* record = nullptr;    ///< send word of its doorbell record
   std::uint32_t user_index = 0;
   std::uint32_t pd = 0;
@@ -59,11 +59,15 @@ struct alignas(16) GpuQueuePair {
   GpuRing peer_completions;
 };
 
+inline constexpr unsigned kGpuRegisters =
+    2;  ///< of a page; halves are for BlueFlame, which a GPU does not use
+
 /// How far a queue is. The engine writes it when it ends, and `failed` as soon as it fails.
 struct GpuProgress {
   std::uint64_t producer = 0;  ///< blocks that doorbells have announced
   std::uint64_t next = 0;      ///< blocks before it are complete
-  std::uint64_t seen = 0;      ///< what the doorbell register held before the engine looked for the last time
+  /// What the doorbell registers held before the engine looked for the last time.
+  std::uint64_t seen[kGpuRegisters] = {};
   std::uint64_t silent_since = 0;  ///< ns of the GPU's clock: its peer has not answered since; 0: it does
   std::uint32_t failed = 0;        ///< syndrome | vendor << 8 of the WQE that failed; 0: none
   std::uint32_t overrun = 0;       ///< not 0: its completion queue was full

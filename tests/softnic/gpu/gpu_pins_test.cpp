@@ -7,7 +7,9 @@
 namespace belfry::softnic {
 namespace {
 
-HostRange at(std::uintptr_t address, std::uint64_t bytes) { return {reinterpret_cast<void*>(address), bytes}; }
+HostRange at(std::uintptr_t address, std::uint64_t bytes) {
+  return {reinterpret_cast<void*>(address), bytes};
+}
 
 /// Pins as CUDA does: no page twice.
 class FakeEngine final : public GpuEngine {
@@ -26,7 +28,9 @@ class FakeEngine final : public GpuEngine {
     EXPECT_NE(std::find(pinned.begin(), pinned.end(), range), pinned.end());
     std::erase(pinned, range);
   }
-  bool update(std::span<const GpuQueuePair>, std::span<const MkeyEntry>, std::uint32_t) override { return true; }
+  bool update(std::span<const GpuQueuePair>, std::span<const MkeyEntry>, std::uint32_t) override {
+    return true;
+  }
   bool reset_completions(std::uint32_t) override { return true; }
   bool launch() override { return true; }
   bool running() override { return false; }
@@ -45,7 +49,8 @@ class FakeEngine final : public GpuEngine {
 
 // Fault: two regions of one page, of which the second cannot be pinned because the first is.
 TEST(GpuPins, RegionsOfOnePageAreOneRange) {
-  const auto joined = join_pages({at(0x10100, 0x100), at(0x10800, 0x1000), at(0x20000, 0x1000), at(0x30000, 0)});
+  const auto joined =
+      join_pages({at(0x10100, 0x100), at(0x10800, 0x1000), at(0x20000, 0x1000), at(0x30000, 0)});
   ASSERT_EQ(joined.size(), 2u);
   EXPECT_EQ(joined[0], at(0x10000, 0x2000));
   EXPECT_EQ(joined[1], at(0x20000, 0x1000));

@@ -29,8 +29,8 @@ BlockWords random_block(std::minstd_rand& random) {
   };
   const wire::WqeOpcode opcode = kOpcodes[random() % std::size(kOpcodes)];
   const std::uint32_t segments = random() % 8 == 0 ? random() % 64 : random() % 5;
-  wire::ControlSegment control = wire::make_control(opcode, random(), kQpn, segments,
-                                                    random() % 2 == 0 ? wire::kWqeCompletionAlways : random() % 256);
+  wire::ControlSegment control = wire::make_control(
+      opcode, random(), kQpn, segments, random() % 2 == 0 ? wire::kWqeCompletionAlways : random() % 256);
   std::memcpy(&block, &control, sizeof control);
   const auto set_count = [&block](std::size_t word, std::uint32_t count) {
     const Be32 stored(count);
@@ -43,8 +43,8 @@ BlockWords random_block(std::minstd_rand& random) {
   return block;
 }
 
-// Fault: a WQE that the GPU engine's lanes take for something else than the decoder of the whole NIC does, or take
-// although it is not to be executed.
+// Fault: a WQE that the GPU engine's lanes take for something else than the decoder of the whole NIC does, or
+// take although it is not to be executed.
 TEST(SingleWqe, MeansWhatTheDecoderSays) {
   std::minstd_rand random(7);
   unsigned taken = 0;

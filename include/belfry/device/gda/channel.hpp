@@ -62,7 +62,7 @@ class Channel {
   BELFRY_FN Operation put_each(Warp warp, Place remote, Place local, std::uint32_t bytes,
                                Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     const bool good =
-        bytes <= view_.max_message && has(view_, remote, bytes) && has(view_, local, bytes) && exists_;
+        exists_ && bytes <= view_.max_message && peer_has(remote, bytes) && own_has(local, bytes);
     if (port::ballot(warp.mask, !good) != 0) return refused();
     if constexpr (Policy::payload == Payload::inlined) {
       const bool fits = bytes <= inline_limit();
@@ -79,7 +79,7 @@ class Channel {
                                 port::Timeout timeout = kDefaultTimeout) {
     static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
     return together(group, [&] {
-      if (!has(view_, remote, sizeof value) || !exists_) return refused();
+      if (!exists_ || !peer_has(remote, sizeof value)) return refused();
       return post<Policy>(queue_, indices_, value_write(remote, value), announce, timeout);
     });
   }
@@ -88,7 +88,7 @@ class Channel {
   BELFRY_FN Operation put_value_each(Warp warp, Place remote, Value value, Announce announce = Announce::now,
                                      port::Timeout timeout = kDefaultTimeout) {
     static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
-    const bool good = has(view_, remote, sizeof value) && exists_;
+    const bool good = exists_ && peer_has(remote, sizeof value);
     if (port::ballot(warp.mask, !good) != 0) return refused();
     return post_each<Policy>(warp, queue_, indices_, value_write(remote, value), announce, timeout);
   }
@@ -125,15 +125,14 @@ class Channel {
   BELFRY_FN Operation get(Group group, Place local, Place remote, std::uint64_t bytes,
                           Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!has(view_, remote, bytes) || !has(view_, local, bytes) || !exists_) return refused();
-      return in_pieces(
-          bytes, announce, timeout,
-          [&](std::uint64_t at, std::uint32_t piece, Announce when, port::Timeout left) {
-            const Read read{remote_of(view_, pe_, remote + at), local_of(view_, local + at), piece};
-            Operation op = post<Policy>(queue_, indices_, read, when, left);
-            op.reads = true;
-            return op;
-          });
+      if (!exists_ || !peer_has(remote, bytes) || !own_has(local, bytes)) return refused();
+      return in_pieces(bytes, announce, timeout,
+                       [&](std::uint64_t at, std::uint32_t piece, Announce when, port::Timeout left) {
+                         const Read read{remote_of(remote + at), local_of(local + at), piece};
+                         Operation op = post<Policy>(queue_, indices_, read, when, left);
+                         op.reads = true;
+                         return op;
+                       });
     });
   }
 
@@ -142,8 +141,8 @@ class Channel {
   BELFRY_FN Operation fetch_add(Group group, Place result, Place remote, std::uint64_t add,
                                 Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!can_do_atomic(remote) || !has(view_, result, 8)) return refused();
-      const FetchAdd wqe{remote_of(view_, pe_, remote), local_of(view_, result), add};
+      if (!can_do_atomic(remote) || !own_has(result, 8)) return refused();
+      const FetchAdd wqe{remote_of(remote), local_of(result), add};
       Operation op = post<Policy>(queue_, indices_, wqe, announce, timeout);
       op.reads = true;
       return op;
@@ -156,8 +155,8 @@ class Channel {
                                    std::uint64_t swap, Announce announce = Announce::now,
                                    port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!can_do_atomic(remote) || !has(view_, result, 8)) return refused();
-      const CompareSwap wqe{remote_of(view_, pe_, remote), local_of(view_, result), compare, swap};
+      if (!can_do_atomic(remote) || !own_has(result, 8)) return refused();
+      const CompareSwap wqe{remote_of(remote), local_of(result), compare, swap};
       Operation op = post<Policy>(queue_, indices_, wqe, announce, timeout);
       op.reads = true;
       return op;
@@ -246,13 +245,18 @@ class Channel {
     if (o.fault.kind == Fault::Kind::none) o.fault = forwarder_fault(queue_, indices_.consumer());
     return o;
   }
-  BELFRY_FN static bool has(const EndpointView& view, Place place, std::uint64_t bytes) {
-    return !Policy::check_arguments || is_inside(view, place, bytes);
+  BELFRY_FN bool peer_has(Place place, std::uint64_t bytes) {
+    return !Policy::check_arguments || used_.peer_holds(view_, pe_, place, bytes);
   }
-  BELFRY_FN bool can_do_atomic(Place remote) const {
-    return exists_ && remote.offset % 8 == 0 && has(view_, remote, 8);
+  BELFRY_FN bool own_has(Place place, std::uint64_t bytes) {
+    return !Policy::check_arguments || used_.own_holds(view_, place, bytes);
   }
-  BELFRY_FN bool can_signal(const Signal& signal) const {
+  BELFRY_FN Remote remote_of(Place place) { return used_.remote_of(view_, pe_, place); }
+  BELFRY_FN Local local_of(Place place) { return used_.local_of(view_, place); }
+  BELFRY_FN bool can_do_atomic(Place remote) {
+    return exists_ && remote.offset % 8 == 0 && peer_has(remote, 8);
+  }
+  BELFRY_FN bool can_signal(const Signal& signal) {
     return can_do_atomic(signal.place) &&
            (!Policy::check_arguments ||
             (view_.windows[signal.place.window].flags & kWindowRelaxedOrdering) == 0);
@@ -261,19 +265,18 @@ class Channel {
     return Policy::max_inline < view_.max_inline ? Policy::max_inline : view_.max_inline;
   }
 
-  BELFRY_FN PointerWrite pointer_write(Place remote, Place local, std::uint32_t bytes) const {
-    return {remote_of(view_, pe_, remote), local_of(view_, local), bytes};
+  BELFRY_FN PointerWrite pointer_write(Place remote, Place local, std::uint32_t bytes) {
+    return {remote_of(remote), local_of(local), bytes};
   }
-  BELFRY_FN InlineWrite inline_write(Place remote, Place local, std::uint32_t bytes) const {
-    const auto source =
-        reinterpret_cast<const std::byte*>(view_.windows[local.window].address + local.offset);
-    return {remote_of(view_, pe_, remote), source, bytes};
+  BELFRY_FN InlineWrite inline_write(Place remote, Place local, std::uint32_t bytes) {
+    const auto source = reinterpret_cast<const std::byte*>(local_of(local).address);
+    return {remote_of(remote), source, bytes};
   }
   template <class Value>
-  BELFRY_FN ValueWrite value_write(Place remote, Value value) const {
+  BELFRY_FN ValueWrite value_write(Place remote, Value value) {
     std::uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
-    return {remote_of(view_, pe_, remote), bits, static_cast<std::uint32_t>(sizeof value)};
+    return {remote_of(remote), bits, static_cast<std::uint32_t>(sizeof value)};
   }
 
   /// Posts pieces of at most the device's limit, announcing with the last.
@@ -297,7 +300,7 @@ class Channel {
 
   BELFRY_FN Operation put_one(Place remote, Place local, std::uint64_t bytes, Announce announce,
                               port::Timeout timeout) {
-    if (!has(view_, remote, bytes) || !has(view_, local, bytes) || !exists_) return refused();
+    if (!exists_ || !peer_has(remote, bytes) || !own_has(local, bytes)) return refused();
     if constexpr (Policy::payload == Payload::inlined) {
       if (bytes <= inline_limit())
         return post<Policy>(queue_, indices_, inline_write(remote, local, static_cast<std::uint32_t>(bytes)),
@@ -313,8 +316,8 @@ class Channel {
   BELFRY_FN Operation signal_one(const Signal& signal, port::Timeout timeout) {
     if (signal.operation == SignalOperation::set)
       return post<Policy>(queue_, indices_, value_write(signal.place, signal.value), Announce::now, timeout);
-    const FetchAdd wqe{remote_of(view_, pe_, signal.place),
-                       local_of(view_, view_.sink + std::uint64_t{8} * number_), signal.value};
+    const FetchAdd wqe{remote_of(signal.place), gda::local_of(view_, view_.sink + std::uint64_t{8} * number_),
+                       signal.value};
     return post<Policy>(queue_, indices_, wqe, Announce::now, timeout);
   }
 
@@ -343,6 +346,7 @@ class Channel {
   EndpointView view_;
   SendQueue queue_;
   Indices indices_;
+  UsedWindows used_;
   std::uint32_t number_;
   std::uint32_t pe_;
   bool exists_;

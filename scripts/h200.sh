@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Builds, checks and measures what runs on a GPU, within 9 minutes, and leaves one file of records an experiment.
+#
+#   scripts/h200.sh [OUT]        OUT: where records go (default results/h200)
+#   BELFRY_BUILD=DIR             use this build (bin/ and lib/ below it) in place of building one
+#   BELFRY_QUICK=1               few iterations: shows that it works
+#
+# The NIC is the software ConnectX with its engine on the same GPU: the records say so.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+out=$(realpath -m "${1:-results/h200}")
+mkdir -p "$out"
+failed=0
+quick=()
+[[ -n ${BELFRY_QUICK:-} ]] && quick=(--quick)
+
+if [[ -z ${BELFRY_BUILD:-} ]]; then
+  cmake --preset release && cmake --build build/release --target belfry belfry-softnic-cuda gpu_conformance_tests || exit 1
+  BELFRY_BUILD=build/release
+fi
+bin=$BELFRY_BUILD/bin
+# A kernel's first launch would wait for kernels that wait for it.
+export CUDA_MODULE_LOADING=EAGER
+
+run() { # NAME SECONDS COMMAND...
+  local name=$1 seconds=$2 begin=$SECONDS
+  shift 2
+  echo "=== $name: $*"
+  if ! timeout "$seconds" "$@" >"$out/$name.txt" 2>&1; then
+    failed=1
+    echo "FAILED ($?): $name"
+  fi
+  tail -n "${TAIL:-60}" "$out/$name.txt"
+  echo "--- $name took $((SECONDS - begin)) s"
+}
+bench() { # NAME SECONDS EXPERIMENT ARGUMENTS...
+  local name=$1 seconds=$2
+  shift 2
+  run "$name" "$seconds" "$bin/belfry" bench "$@" --nic soft --lanes cuda "${quick[@]}" --json "$out/$name.jsonl"
+}
+
+run check 120 "$bin/gpu_conformance_tests" --gtest_brief=1
+export BELFRY_SOFTNIC_GPU_POLL=doorbell
+bench op-doorbell 60 op --passes 5 --iterations 5000
+bench op-host-cq 30 op --arms gda-inline,gda-value,gda-gpu-fence-no-record --completions host --passes 5 --iterations 5000
+bench op-host-record 30 op --arms gda-inline,gda-value,gda-system-release --record host --passes 5 --iterations 5000
+bench rate 60 rate
+bench rate-relaxed 60 rate --relaxed
+bench litmus-doorbell 90 litmus
+export BELFRY_SOFTNIC_GPU_POLL=record
+bench op-record 60 op --passes 5 --iterations 5000
+bench rate-record-relaxed 60 rate --relaxed
+bench litmus-record 90 litmus
+rm -f "$out"/*.txt
+exit $failed

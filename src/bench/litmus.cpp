@@ -1,0 +1,188 @@
+/// \file
+/// Experiment `litmus`: whether a NIC on the GPU ever sees a doorbell before what it announces, by ordering.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+#include "bench/describe_nic.hpp"
+#include "bench/device_group.hpp"
+#include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
+#include "bench/litmus_kernels.hpp"
+
+namespace belfry::bench {
+namespace {
+
+constexpr std::uint32_t kPosters = 16;
+constexpr std::uint32_t kBatch = 32;
+constexpr std::size_t kTrafficBytes = std::size_t{256} << 20;  // several times the L2
+constexpr std::size_t kPayloadBytes = std::size_t{kPosters} * kBatch * kLitmusBytes;
+
+struct Arm {
+  device::Ordering ordering;
+  device::DoorbellMode mode;
+  bool safe;
+};
+
+std::string name_of(device::Ordering ordering, device::DoorbellMode mode) {
+  std::string name = device::ordering_name(ordering);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name + (mode == device::DoorbellMode::no_record ? "-no-record" : "");
+}
+
+/// \param polls_record whether the NIC looks at records without a doorbell, so that A2 does not hold
+std::map<std::string, Arm> arms_of(bool polls_record) {
+  std::map<std::string, Arm> arms;
+  for_each_litmus_policy([&](auto policy) {
+    using Policy = decltype(policy);
+    const bool needs_a2 = device::needs_doorbell_only(Policy::ordering, Policy::doorbell_mode);
+    const bool safe =
+        device::safety_of(Policy::ordering) != device::Safety::unsafe && !(needs_a2 && polls_record);
+    arms[name_of(Policy::ordering, Policy::doorbell_mode)] = {Policy::ordering, Policy::doorbell_mode, safe};
+  });
+  return arms;
+}
+
+bool nic_polls_records() {
+  const char* poll = std::getenv("BELFRY_SOFTNIC_GPU_POLL");
+  return poll != nullptr && std::strcmp(poll, "record") == 0;
+}
+
+std::unique_ptr<DeviceGroup> make_group(const RunContext& run, device::DoorbellMode mode) {
+  auto options = device_options(2 * kPayloadBytes);
+  options.doorbell = mode;
+  options.queues_a_peer = kPosters;
+  options.blocks = 256;
+  // Payloads need no order among themselves, and go faster without.
+  options.windows.front().access = host::kAllAccess | host::Access::relaxed_ordering;
+  options.windows.push_back({.bytes = kTrafficBytes});
+  place_for_lanes(run, options);
+  return std::make_unique<DeviceGroup>(run.options().nic, 2, options);
+}
+
+/// Counts of one arm over all passes.
+struct Tally {
+  std::uint64_t writes = 0;
+  std::uint64_t stale = 0;
+  std::uint64_t torn = 0;
+  std::uint64_t violations() const { return stale + torn; }
+};
+
+void add(Tally& tally, const LitmusResult& result, const std::string& arm) {
+  check_end(result.end, "the writes of " + arm);
+  tally.writes += result.writes;
+  tally.stale += result.stale;
+  tally.torn += result.torn;
+}
+
+void measure(const RunContext& run, const DeviceGroup& group, LitmusRunner& runner, const Arm& arm,
+             const std::string& name, Tally& tally) {
+  for (const int pe : {0, 1})
+    group.edit_window(
+        pe, [](std::span<std::byte> window) { std::fill(window.begin(), window.end(), std::byte{}); });
+  const auto results =
+      std::static_pointer_cast<LitmusResult>(runner.allocate(kPosters * sizeof(LitmusResult)));
+  const auto traffic = group.pe(0).windows().memory(1).span();
+  group.clear_start(0, 1, 128);
+  LitmusJob job;
+  job.view = group.pe(0).view();
+  job.peer = 1;
+  job.batch = kBatch;
+  job.rounds = std::max<std::uint64_t>(run.iterations() / (kPosters * kBatch), 1);
+  job.source = {0, 0};
+  job.target = {0, kPayloadBytes};
+  job.landed = reinterpret_cast<const std::uint64_t*>(group.window(1).data() + kPayloadBytes);
+  job.traffic = reinterpret_cast<std::uint64_t*>(traffic.data());
+  job.traffic_words = traffic.size() / sizeof(std::uint64_t);
+  job.results = results.get();
+  runner.run(arm.ordering, arm.mode, {kPosters, 256}, job);
+  for (std::uint32_t i = 0; i < kPosters; ++i) add(tally, results.get()[i], name);
+}
+
+Record record_of(const RunContext& run, const std::string& name, const Arm& arm, const Tally& tally) {
+  Record record = run.record(name, "violations");
+  record.p50 = static_cast<double>(tally.violations());
+  record.count = tally.writes;
+  // Without any in n writes, their share is below 3/n with 95 % confidence.
+  if (tally.violations() == 0) record.upper = 3.0;
+  record.verified = !arm.safe || tally.violations() == 0;
+  set(record.parameters, "writes", static_cast<std::int64_t>(tally.writes));
+  set(record.parameters, "stale", static_cast<std::int64_t>(tally.stale));
+  set(record.parameters, "torn", static_cast<std::int64_t>(tally.torn));
+  set(record.parameters, "claimed", std::string(arm.safe ? "safe" : "unsafe"));
+  set(record.parameters, "nic_polls", std::string(nic_polls_records() ? "record" : "doorbell"));
+  set(record.parameters, "lanes", std::string("cuda"));
+  return record;
+}
+
+void note_bounds(RunContext& run, const std::map<std::string, Arm>& arms,
+                 const std::map<std::string, Tally>& tallies) {
+  std::string blind;
+  for (const auto& [name, tally] : tallies) {
+    const Arm& arm = arms.at(name);
+    const auto writes = static_cast<double>(tally.writes);
+    if (tally.violations() == 0) {
+      run.note(
+          fmt::format("{}: none in {:.3g} writes: fewer than 1 in {:.2g}, 95 % confidence (rule of three)",
+                      name, writes, writes / 3));
+    } else {
+      run.note(
+          fmt::format("{}: {} stale and {} torn in {:.3g} writes", name, tally.stale, tally.torn, writes));
+    }
+    if (!arm.safe && tally.violations() == 0) blind += (blind.empty() ? "" : ", ") + name;
+  }
+  if (!blind.empty())
+    run.note("BLIND: the unsafe control " + blind +
+             " saw no violation; a zero of this run proves nothing there");
+}
+
+std::vector<Record> run_litmus(RunContext& run) {
+  if (!on_gpu(run))
+    throw std::invalid_argument("litmus needs --lanes cuda: a CPU's lanes keep their stores in order");
+  const auto arms = arms_of(nic_polls_records());
+  const auto runner = make_litmus_runner();
+  std::map<device::DoorbellMode, std::unique_ptr<DeviceGroup>> groups;
+  for (const std::string& name : run.arms()) {
+    auto& group = groups[arms.at(name).mode];
+    if (group == nullptr) group = make_group(run, arms.at(name).mode);
+  }
+  const host::DeviceEndpoint& first = groups.begin()->second->pe(0);
+  run.use_nic(describe_nic(first.context()));
+  for (const std::string& decision : first.decisions()) run.note(decision);
+  std::map<std::string, Tally> tallies;
+  run.interleave([&](const std::string& name, unsigned) {
+    const Arm& arm = arms.at(name);
+    measure(run, *groups.at(arm.mode), *runner, arm, name, tallies[name]);
+  });
+  note_bounds(run, arms, tallies);
+  std::vector<Record> records;
+  for (const std::string& name : run.arms())
+    records.push_back(record_of(run, name, arms.at(name), tallies.at(name)));
+  return records;
+}
+
+}  // namespace
+
+Experiment litmus_experiment() {
+  Experiment experiment;
+  experiment.name = "litmus";
+  experiment.description = "whether a NIC on the GPU sees a doorbell before what it announces, by ordering";
+  for (const auto& [name, arm] : arms_of(false))
+    experiment.arms.push_back(
+        {name, arm.safe ? "claimed safe: no violation" : "the control: must be seen to fail", ""});
+  experiment.metrics = {
+      {"violations", "writes",
+       "whose payload was an older one's (stale) or parts of two (torn), under memory traffic"}};
+  experiment.runs_on_gpu = true;
+  experiment.passes = 2;
+  experiment.iterations = 50'000'000;
+  experiment.quick_iterations = 500'000;
+  experiment.run = run_litmus;
+  return experiment;
+}
+
+}  // namespace belfry::bench
