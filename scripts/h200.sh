@@ -51,5 +51,5 @@ export BELFRY_SOFTNIC_GPU_POLL=record
 bench op-record 60 op --passes 5 --iterations 5000
 bench rate-record-relaxed 60 rate --relaxed
 bench litmus-record 90 litmus
-rm -f "$out"/*.txt
+[[ -n ${BELFRY_KEEP_TEXT:-} ]] || rm -f "$out"/*.txt
 exit $failed
