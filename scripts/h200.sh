@@ -43,13 +43,14 @@ run check 120 "$bin/gpu_conformance_tests" --gtest_brief=1
 export BELFRY_SOFTNIC_GPU_POLL=doorbell
 bench op-doorbell 60 op --passes 5 --iterations 5000
 bench op-host-cq 30 op --arms gda-inline,gda-value,gda-gpu-fence-no-record --completions host --passes 5 --iterations 5000
-bench op-host-record 30 op --arms gda-inline,gda-value,gda-system-release --record host --passes 5 --iterations 5000
+bench op-host-record 30 op --arms gda-system-release,gda-system-fence --record host --passes 5 --iterations 5000
 bench rate 60 rate
-bench rate-relaxed 60 rate --relaxed
-bench litmus-doorbell 90 litmus
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-unordered 60 rate
+BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=4 bench rate-unordered-4-blocks 60 rate
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-doorbell 100 litmus
 export BELFRY_SOFTNIC_GPU_POLL=record
 bench op-record 60 op --passes 5 --iterations 5000
-bench rate-record-relaxed 60 rate --relaxed
-bench litmus-record 90 litmus
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-record-unordered 60 rate
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-record 100 litmus
 [[ -n ${BELFRY_KEEP_TEXT:-} ]] || rm -f "$out"/*.txt
 exit $failed

@@ -52,7 +52,6 @@ struct Options {
   std::string lanes = "cpu";      ///< what runs kernels: cpu or cuda
   std::string completions_place = "gpu";  ///< with cuda, where completion queues lie: gpu or host
   std::string record_place = "gpu";       ///< with cuda, where doorbell records lie
-  bool relaxed = false;                   ///< windows whose writes may pass each other
   std::string listen_at;  ///< HOST:PORT: a launcher has started the other process, which connects here
   std::string fabric;  ///< the software NIC's, for the other process to join; empty without one
 };

@@ -151,7 +151,7 @@ std::vector<Record> run_litmus(RunContext& run) {
     if (group == nullptr) group = make_group(run, arms.at(name).mode);
   }
   const host::DeviceEndpoint& first = groups.begin()->second->pe(0);
-  run.use_nic(describe_nic(first.context()));
+  run.use_nic(describe_nic_of_lanes(run, first.context()));
   for (const std::string& decision : first.decisions()) run.note(decision);
   std::map<std::string, Tally> tallies;
   run.interleave([&](const std::string& name, unsigned) {
@@ -179,7 +179,7 @@ Experiment litmus_experiment() {
        "whose payload was an older one's (stale) or parts of two (torn), under memory traffic"}};
   experiment.runs_on_gpu = true;
   experiment.passes = 2;
-  experiment.iterations = 50'000'000;
+  experiment.iterations = 20'000'000;
   experiment.quick_iterations = 500'000;
   experiment.run = run_litmus;
   return experiment;

@@ -250,7 +250,7 @@ struct Metric {
 
 std::vector<Record> run_op_on_gpu(RunContext& run) {
   GpuOp op(run);
-  run.use_nic(describe_nic(op.endpoint().context()));
+  run.use_nic(describe_nic_of_lanes(run, op.endpoint().context()));
   for (const std::string& decision : op.endpoint().decisions()) run.note(decision);
   std::map<std::pair<std::string, std::string>, Metric> metrics;
   const auto add = [&](const std::string& arm, const char* name, std::vector<double> samples, bool verified) {

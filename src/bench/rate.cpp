@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 
@@ -95,11 +96,9 @@ std::vector<Record> run_rate(RunContext& run) {
   options.queues_a_peer = most(shapes, &RateShape::queues);
   options.blocks = kQueueBlocks;
   place_for_lanes(run, options);
-  if (run.options().relaxed)
-    options.windows.front().access = host::kAllAccess | host::Access::relaxed_ordering;
   const DeviceGroup group(run.options().nic, 2, options);
   const host::Context& context = group.pe(0).context();
-  run.use_nic(describe_nic(context));
+  run.use_nic(describe_nic_of_lanes(run, context));
   for (const std::string& decision : group.pe(0).decisions()) run.note(decision);
   if (!on_gpu(run)) note_crowded(run, shapes, context.is_software_nic());
 
@@ -125,7 +124,8 @@ std::vector<Record> run_rate(RunContext& run) {
     if (found == all.end()) continue;
     records.push_back(record_of(run, arm, shapes.at(arm), found->second));
     if (on_gpu(run)) set(records.back().parameters, "lanes", std::string("cuda"));
-    if (run.options().relaxed) set(records.back().parameters, "ordering_of_writes", std::string("relaxed"));
+    if (const char* writes = std::getenv("BELFRY_SOFTNIC_GPU_WRITES"); on_gpu(run) && writes != nullptr)
+      set(records.back().parameters, "nic_writes", std::string(writes));
   }
   return records;
 }

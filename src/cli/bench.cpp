@@ -62,8 +62,6 @@ void add_common_options(CLI::App& command, Request& request) {
   if (experiment.runs_on_gpu) {
     command.add_option("--lanes", options.lanes, "What runs the kernels: cpu (threads), or cuda (GPU 0)")
         ->check(CLI::IsMember({"cpu", "cuda"}));
-    command.add_flag("--relaxed", options.relaxed,
-                     "Windows of relaxed ordering: writes may pass each other (the experiment rate)");
     command
         .add_option("--completions", options.completions_place,
                     "With --lanes cuda, where completion queues lie: gpu or host")

@@ -196,6 +196,13 @@ constexpr ConfigVariable kVariables[] = {
     {"GPU_POLL", "--gpu-poll", "doorbell|record", "", "doorbell or record",
      "where it looks for news of queues with a doorbell record", parse_poll,
      [](const Config& c) { return std::string(c.gpu.poll == GpuPoll::record ? "record" : "doorbell"); }},
+    {"GPU_WRITES", "--gpu-writes", "ordered|unordered", "", "ordered or unordered",
+     "unordered: WRITEs of a queue pass each other, as if all memory were of relaxed ordering",
+     [](Config& c, std::string_view t) {
+       if (t == "ordered" || t == "unordered") c.gpu.unordered_writes = t == "unordered";
+       return t == "ordered" || t == "unordered";
+     },
+     [](const Config& c) { return std::string(c.gpu.unordered_writes ? "unordered" : "ordered"); }},
 };
 
 }  // namespace

@@ -53,6 +53,7 @@ struct GpuConfig {
   unsigned warps = 8;                   ///< a block
   std::chrono::microseconds idle{200};  ///< without work for so long, it leaves the GPU
   GpuPoll poll = GpuPoll::doorbell;
+  bool unordered_writes = false;  ///< WRITEs pass each other, as if all memory were of relaxed ordering
 };
 
 struct Config {

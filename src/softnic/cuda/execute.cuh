@@ -77,7 +77,8 @@ __device__ inline Move check_single(const Tables& tables, const GpuQueuePair& q,
   move.to = reads ? local : remote.memory;
   move.from = reads ? remote.memory : local;
   move.reach = remote.on_gpu && local_on_gpu ? Reach::gpu : Reach::system;
-  move.unordered = remote.relaxed && w.opcode == wire::WqeOpcode::rdma_write && w.bytes <= kLaneBytes;
+  move.unordered = (remote.relaxed || q.unordered_writes) && w.opcode == wire::WqeOpcode::rdma_write &&
+                   w.bytes <= kLaneBytes;
   return move;
 }
 

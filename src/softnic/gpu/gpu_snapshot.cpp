@@ -68,6 +68,7 @@ class Snapshot {
     q.state = state_of(qp);
     q.no_record = a.no_record;
     q.polls_record = !a.no_record && core_.config.gpu.poll == GpuPoll::record;
+    q.unordered_writes = core_.config.gpu.unordered_writes;
     q.max_message = core_.config.limits.max_message;
     q.retry_ns = qp.context.timeout == 0
                      ? ~0ull

@@ -39,8 +39,9 @@ struct alignas(16) GpuQueuePair {
   GpuQueueState state = GpuQueueState::idle;
   bool no_record = false;
   bool polls_record = false;  ///< look at the record, not at the register
-  bool reads = false;         ///< READ and atomics have somewhere to wait
-  bool reachable = false;     ///< the other end is in this process and ready
+  bool unordered_writes = false;
+  bool reads = false;      ///< READ and atomics have somewhere to wait
+  bool reachable = false;  ///< the other end is in this process and ready
   bool peer_receives = false;
   std::uint32_t peer_pd = 0;
   std::uint32_t peer_access = 0;  ///< Access bits of the peer's queue

@@ -65,6 +65,7 @@ class Side {
     bool no_record = false;
     bool collapsed = false;
     bool ignore_overrun = false;
+    bool on_gpu = false;  ///< rings and records say that they lie in GPU memory
     unsigned device = 0;
     std::uint64_t start = 0;
   };
@@ -306,6 +307,7 @@ class Side {
     a.uar = uar;
     a.collapsed = options.collapsed;
     a.ignore_overrun = options.ignore_overrun;
+    a.buffer_on_gpu = a.record_on_gpu = options.on_gpu;
     a.sink = &sink;
     return *nic.create_cq(a);
   }
@@ -322,6 +324,7 @@ class Side {
     }
     a.doorbell_record = options.no_record ? nullptr : records.data();
     a.no_record = options.no_record;
+    a.queues_on_gpu = a.record_on_gpu = options.on_gpu;
     a.uar = uar;
     a.send_cq = a.receive_cq = cqn;
     a.user_index = 0x1234;

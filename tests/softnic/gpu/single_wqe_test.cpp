@@ -28,7 +28,7 @@ BlockWords random_block(std::minstd_rand& random) {
       wire::WqeOpcode::umr,
   };
   const wire::WqeOpcode opcode = kOpcodes[random() % std::size(kOpcodes)];
-  const std::uint32_t segments = random() % 8 == 0 ? random() % 64 : random() % 5;
+  const std::uint32_t segments = static_cast<std::uint32_t>(random() % 8 == 0 ? random() % 64 : random() % 5);
   wire::ControlSegment control = wire::make_control(
       opcode, random(), kQpn, segments, random() % 2 == 0 ? wire::kWqeCompletionAlways : random() % 256);
   std::memcpy(&block, &control, sizeof control);
@@ -36,10 +36,10 @@ BlockWords random_block(std::minstd_rand& random) {
     const Be32 stored(count);
     std::memcpy(&block.word[word], &stored, sizeof stored);
   };
-  const std::uint32_t kind = random() % 4;
-  if (kind == 0) set_count(4, wire::kInlineFlag | random() % 40);
-  if (kind == 1) set_count(4, random() % 3 == 0 ? 0 : random() % 100000);
-  if (kind == 2) set_count(6, random() % 2 == 0 ? 8 : random() % 16);
+  const auto kind = random() % 4;
+  if (kind == 0) set_count(4, wire::kInlineFlag | static_cast<std::uint32_t>(random() % 40));
+  if (kind == 1) set_count(4, static_cast<std::uint32_t>(random() % 3 == 0 ? 0 : random() % 100000));
+  if (kind == 2) set_count(6, static_cast<std::uint32_t>(random() % 2 == 0 ? 8 : random() % 16));
   return block;
 }
 
