@@ -175,7 +175,7 @@ Experiment litmus_experiment() {
     experiment.arms.push_back(
         {name, arm.safe ? "claimed safe: no violation" : "the control: must be seen to fail", ""});
   experiment.metrics = {
-      {"violations", "writes",
+      {"violations", "count",
        "whose payload was an older one's (stale) or parts of two (torn), under memory traffic"}};
   experiment.runs_on_gpu = true;
   experiment.passes = 2;

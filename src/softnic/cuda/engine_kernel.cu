@@ -13,7 +13,8 @@ namespace {
 using port::kFullWarp;
 using port::kWarpSize;
 
-constexpr std::uint32_t kRounds = 16;      ///< fetches of one queue before others have their turn
+constexpr std::uint32_t kRounds = 16;  ///< fetches of one queue before others have their turn
+constexpr std::uint32_t kWorksALook = 8;
 constexpr std::uint32_t kTurnsALook = 32;  ///< idle polls between two looks at the clock
 
 __device__ std::uint64_t clock_ns() {
@@ -49,7 +50,6 @@ class EngineWarp {
 
   __device__ void run() {
     take_queues();
-    std::uint64_t worked = clock_ns();
     for (std::uint32_t turn = 0;; ++turn) {
       // Read before the last look for work: whoever rings after that look finds the engine gone, and wakes
       // it.
@@ -58,10 +58,9 @@ class EngineWarp {
       const bool work = look();
       serve_all();
       if (work || port::ballot(kFullWarp, mine_.next < mine_.producer) != 0) {
-        worked = clock_ns();
-        note_work(worked);
+        note_work();
       } else if (turn % kTurnsALook == 0 && !stop) {
-        leave_if_idle(worked);
+        leave_if_idle();
       }
       if (stop && !work) break;
     }
@@ -119,15 +118,22 @@ class EngineWarp {
     return port::shuffle(kFullWarp, stop, kWarpSize - 1) != 0;
   }
 
-  __device__ void note_work(std::uint64_t now) {
-    if (now - noted_ < p_.idle_ns / 8) return;
-    noted_ = now;
+  /// The clock is slow, and a warp that works reads it now and then only.
+  __device__ void note_work() {
+    idle_since_ = 0;
+    if (++works_ % kWorksALook == 1) tell_work(clock_ns());
+  }
+  __device__ void tell_work(std::uint64_t now) {
     if (lane_ == 0) port::store<Scope::gpu>(&p_.control->worked, now);
   }
 
-  __device__ void leave_if_idle(std::uint64_t worked) {
+  __device__ void leave_if_idle() {
     const std::uint64_t now = clock_ns();
-    if (now - worked < p_.idle_ns || lane_ != 0) return;
+    if (idle_since_ == 0) {
+      idle_since_ = now;
+      tell_work(now);
+    }
+    if (now - idle_since_ < p_.idle_ns || lane_ != 0) return;
     const std::uint64_t others = port::load<Scope::gpu>(&p_.control->worked);
     if (now > others && now - others >= p_.idle_ns) port::store<Scope::gpu>(&p_.control->stop, 1u);
   }
@@ -593,7 +599,8 @@ class EngineWarp {
   const std::uint32_t warp_;
   const std::uint32_t warps_;
   LaneQueue mine_;
-  std::uint64_t noted_ = 0;
+  std::uint64_t idle_since_ = 0;  ///< ns; 0: it works
+  std::uint32_t works_ = 0;
 };
 
 template <bool constant>

@@ -45,7 +45,7 @@ struct EngineParameters {
 };
 
 /// Of a block: more would leave a thread too few registers.
-inline constexpr std::uint32_t kMostWarps = 16;
+inline constexpr std::uint32_t kMostWarps = 8;
 
 /// As many queues and keys lie in constant memory, whose cache no fence empties; more of them in GPU memory.
 inline constexpr std::uint32_t kConstantQueues = 128;

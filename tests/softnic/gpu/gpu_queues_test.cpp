@@ -21,7 +21,7 @@ Side::Options on_gpu() {
 
 class GpuQueues : public ::testing::Test {
  protected:
-  GpuQueues() : nic_(config(), std::make_unique<MemoryFabric>(std::make_shared<MemoryHub>(256))) {}
+  GpuQueues() : nic_(config(), MemoryHub::create()->open_port()) {}
 
   static Config config() {
     Config c;
