@@ -15,6 +15,7 @@ using port::kWarpSize;
 
 constexpr std::uint32_t kRounds = 16;  ///< fetches of one queue before others have their turn
 constexpr std::uint32_t kWorksALook = 8;
+constexpr std::uint32_t kTurnsAPage = 8;   ///< polls of the register that rang last between two looks at all
 constexpr std::uint32_t kTurnsALook = 32;  ///< idle polls between two looks at the clock
 
 __device__ std::uint64_t clock_ns() {
@@ -36,6 +37,7 @@ struct LaneQueue {
   std::uint32_t rnr_tries = 0;
   GpuQueueState state = GpuQueueState::idle;
   bool exists = false, no_record = false, polls_record = false;
+  bool second_rings = false;  ///< of the page's registers
 };
 
 template <bool constant>
@@ -55,7 +57,7 @@ class EngineWarp {
       // it.
       const bool stop = stop_asked(turn);
       if (stop) note_registers();
-      const bool work = look();
+      const bool work = look(stop || turn % kTurnsAPage == 0);
       serve_all();
       if (work || port::ballot(kFullWarp, mine_.next < mine_.producer) != 0) {
         note_work();
@@ -148,8 +150,9 @@ class EngineWarp {
   // Stage one: doorbells -----------------------------------------------------------------------------
 
   /// \return whether any queue of the warp has news, or something left to do at once
-  __device__ bool look() {
-    std::uint64_t rung[kGpuRegisters] = {};
+  /// \param all whether at every register: a read over PCIe that finds nothing keeps doorbells waiting
+  __device__ bool look(bool all) {
+    std::uint64_t rung[kGpuRegisters] = {mine_.seen[0], mine_.seen[1]};
     std::uint32_t word = 0;
     bool news = false;
     if (mine_.exists) {
@@ -157,7 +160,13 @@ class EngineWarp {
         word = port::load<Scope::system>(mine_.record);
         news = ahead_of(swap_bytes(word)) != 0;
       } else {
-        read_registers(rung);
+        if (all) {
+          read_registers(rung);
+        } else if (mine_.second_rings) {
+          rung[1] = read_register(1);
+        } else {
+          rung[0] = read_register(0);
+        }
         news = rung[0] != mine_.seen[0] || rung[1] != mine_.seen[1];
       }
     }
@@ -175,10 +184,12 @@ class EngineWarp {
     return static_cast<std::uint16_t>(index - static_cast<std::uint32_t>(mine_.producer));
   }
 
+  __device__ std::uint64_t read_register(unsigned i) const {
+    return port::load<Scope::system>(mine_.doorbell + i * (wire::kUarRegisterBytes / sizeof(std::uint64_t)));
+  }
   __device__ void read_registers(std::uint64_t (&rung)[kGpuRegisters]) const {
 #pragma unroll
-    for (unsigned i = 0; i < kGpuRegisters; ++i)
-      rung[i] = port::load<Scope::system>(mine_.doorbell + i * (wire::kUarRegisterBytes / sizeof rung[i]));
+    for (unsigned i = 0; i < kGpuRegisters; ++i) rung[i] = read_register(i);
   }
 
   __device__ void take_doorbell(const std::uint64_t (&rung)[kGpuRegisters], std::uint32_t word) {
@@ -193,7 +204,9 @@ class EngineWarp {
       if (rung[i] == mine_.seen[i]) continue;
       mine_.seen[i] = rung[i];
       // A page's other register is another queue's. One that queues share may hold any of theirs.
-      if (wire::doorbell_qpn(rung[i]) == number && announce(wire::doorbell_index(rung[i]))) told = true;
+      if (wire::doorbell_qpn(rung[i]) != number) continue;
+      mine_.second_rings = i == 1;
+      if (announce(wire::doorbell_index(rung[i]))) told = true;
     }
     // Where the doorbell did not say it the record does, and its WQEs are there before it is.
     if (!told) announce(swap_bytes(port::load_acquire<Scope::gpu>(mine_.record)));
