@@ -6,7 +6,9 @@
 #include <functional>
 
 #include "belfry/device/proxy/ring.hpp"
+#include "belfry/port/lane.hpp"
 #include "belfry/port/memory.hpp"
+#include "belfry/port/step.hpp"
 #include "belfry/port/time.hpp"
 
 namespace belfry::proxy {
@@ -28,11 +30,19 @@ class MappedCounter final : public Counter {
   explicit MappedCounter(device::proxy::WorkerWords* words) : words_(words) {}
 
   void completed(std::uint64_t completed) override {
-    port::store_release<port::Scope::system>(&words_->completed, completed);
+    if (port::kept(port::Step::proxy_release_completion)) {
+      port::store_release<port::Scope::system>(&words_->completed, completed);
+    } else {
+      port::store<port::Scope::system>(&words_->completed, completed);
+    }
   }
   void fault(std::uint64_t word, std::uint32_t qpn) override {
     port::store<port::Scope::system>(&words_->fault_qpn, std::uint64_t{qpn});
-    port::store_release<port::Scope::system>(&words_->fault, word);
+    if (port::kept(port::Step::proxy_release_fault)) {
+      port::store_release<port::Scope::system>(&words_->fault, word);
+    } else {
+      port::store<port::Scope::system>(&words_->fault, word);
+    }
   }
   void heartbeat(std::uint64_t beat) override { port::store<port::Scope::system>(&words_->heartbeat, beat); }
 

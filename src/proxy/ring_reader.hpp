@@ -12,9 +12,7 @@
 namespace belfry::proxy {
 
 /// Takes descriptors in order. The other end is device/proxy/enqueue.hpp: it stores 16 B at once, so that a
-/// descriptor with the lap's parity is whole (mutant: proxy_parity). What the producer published before it is
-/// ordered by the producer's fence and by the NIC's reads, which come after the doorbell that follows from
-/// this load.
+/// descriptor with the lap's parity is whole (mutant: proxy_parity).
 class RingReader {
  public:
   /// \param slots   2^log_slots descriptors
@@ -37,16 +35,14 @@ class RingReader {
     return true;
   }
 
-  /// Gives the slots taken so far back to the producers. The release keeps our reads of them before
-  /// (mutant: proxy_taken_after_read).
+  /// Gives the slots taken so far back to the producers. To be called before anything is done about what was
+  /// taken: what a producer published before its descriptors comes before that, the NIC's reads included, and
+  /// the next descriptors of these slots come after (mutant: proxy_acquire_descriptor).
   void give_back() {
     if (given_back_ == next_) return;
     given_back_ = next_;
-    if (port::kept(port::Step::proxy_taken_after_read)) {
-      port::store_release<port::Scope::system>(taken_, next_);
-    } else {
-      port::store<port::Scope::system>(taken_, next_);
-    }
+    if (port::kept(port::Step::proxy_acquire_descriptor)) port::fence<port::Scope::system>();
+    port::store<port::Scope::system>(taken_, next_);
   }
 
   std::uint64_t next() const { return next_; }

@@ -16,6 +16,9 @@ enum class Modify { add, exchange, compare_exchange, max };
 std::uint64_t do_load(const void* at, unsigned bytes, port::Scope scope, bool acquire, bool waits);
 /// \param strong false: a weak store, which synchronises with nothing
 void do_store(void* at, unsigned bytes, std::uint64_t value, port::Scope scope, bool release, bool strong);
+/// 16 B, whole.
+void do_load_16(const void* at, std::uint64_t (&value)[2]);
+void do_store_16(void* at, std::uint64_t low, std::uint64_t high);
 /// A doorbell store: on a CPU what precedes is ordered before it.
 void do_store_doorbell(void* at, std::uint64_t value);
 std::uint64_t do_modify(void* at, unsigned bytes, Modify what, port::Scope scope, port::Order order,

@@ -21,6 +21,7 @@ struct World::Pending {
   As as;
   const void* site = nullptr;
   std::uint64_t result = 0;
+  std::uint64_t result_high = 0;  ///< of 16 B the last 8
 };
 
 /// A read of a waiting loop: what it took.

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <utility>
 
 #include "check/gda_checks.hpp"
 #include "check/mutant.hpp"
+#include "check/proxy_checks.hpp"
 #include "check/toy_queue.hpp"
 
 namespace belfry::check {
@@ -29,6 +31,14 @@ Judgement judge(const Check& check, const Limits& limits, std::uint64_t seed) {
     j.found_by = in_words(deviations);
     return j.report.complete || j.report.violated;
   };
+  if (check.random_first) {
+    Limits few = limits;
+    few.executions = 20'000;
+    j.report = explore_random(check.scenario, seed, few);
+    j.found_by = fmt::format("random, seed {}", seed);
+    j.as_expected = check.holds != j.report.violated;
+    if (j.report.violated) return j;
+  }
   // What was asked for; if there is not the time for that, as many deviations as there is time for.
   bool decided = attempt(check.deviations);
   if (!decided) {
@@ -44,11 +54,15 @@ Judgement judge(const Check& check, const Limits& limits, std::uint64_t seed) {
   return j;
 }
 
-std::vector<Check> all_mutants() { return gda_mutants(); }
+std::vector<Check> all_mutants() {
+  std::vector<Check> all = gda_mutants();
+  for (Check& check : proxy_mutants()) all.push_back(std::move(check));
+  return all;
+}
 
 std::vector<Check> all_checks() {
   std::vector<Check> all = toy_checks();
-  for (auto* more : {gda_ordering_checks, gda_checks, all_mutants}) {
+  for (auto* more : {gda_ordering_checks, gda_checks, proxy_checks, all_mutants}) {
     auto checks = more();
     all.insert(all.end(), std::make_move_iterator(checks.begin()), std::make_move_iterator(checks.end()));
   }

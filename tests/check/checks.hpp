@@ -21,6 +21,8 @@ struct Check {
   bool is_long = false;
   /// Too large for all of it at all: executions of at most so many deviations. Below 0: all.
   int deviations = -1;
+  /// A fault that is rare among few deviations and frequent at random: random executions first.
+  bool random_first = false;
 };
 
 struct Judgement {

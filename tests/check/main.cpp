@@ -62,10 +62,13 @@ int replay_one(const std::vector<Check>& checks, const Options& options) {
     if (options.replay.size() > 1) {
       schedule = parse_schedule(options.replay[1]);
     } else {
-      const Report report = explore_shortest(check.scenario, {5'000'000, options.seconds, -1});
+      const Report report =
+          check.random_first ? explore_random(check.scenario, options.seed, {5'000'000, options.seconds, -1})
+                             : explore_shortest(check.scenario, {5'000'000, options.seconds, -1});
       if (!report.violated) throw Misuse("no schedule of " + check.scenario.name + " was found that fails");
       schedule = report.finding.schedule;
-      fmt::print("The shortest schedule that fails: {}\n", schedule_text(schedule));
+      fmt::print("{} schedule that fails: {}\n", check.random_first ? "A" : "The shortest",
+                 schedule_text(schedule));
     }
     fmt::print("{}", replay(check.scenario, schedule));
     return 0;

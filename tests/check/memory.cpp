@@ -167,10 +167,19 @@ std::size_t Memory::newest(const Where& where) const {
 }
 
 std::uint64_t Memory::value_at(const Where& where, std::size_t message) const {
+  return bytes_at(where, message, 0, std::min(where.bytes, 8u));
+}
+
+std::uint64_t Memory::high_at(const Where& where, std::size_t message) const {
+  return where.bytes > 8 ? bytes_at(where, message, 8, where.bytes - 8) : 0;
+}
+
+std::uint64_t Memory::bytes_at(const Where& where, std::size_t message, unsigned first,
+                               unsigned count) const {
   const auto& order = lines_[where.line].order;
   std::uint64_t value = 0;
-  for (unsigned b = 0; b < where.bytes; ++b) {
-    const unsigned at = where.shift + b;
+  for (unsigned b = 0; b < count; ++b) {
+    const unsigned at = where.shift + first + b;
     std::size_t i = message;
     while ((order[i].mask >> at & 1u) == 0) --i;
     value |= static_cast<std::uint64_t>(order[i].bytes[at]) << (8 * b);
@@ -292,8 +301,8 @@ bool Memory::may_go_behind(const Observer& who, const Where& where, std::size_t 
   return true;
 }
 
-Message& Memory::insert(Observer& who, const Where& where, std::uint64_t value, const Manner& how,
-                        std::size_t behind, bool modifies) {
+Message& Memory::insert(Observer& who, const Where& where, std::uint64_t value, std::uint64_t high,
+                        const Manner& how, std::size_t behind, bool modifies) {
   Line& line = lines_[where.line];
   // Stores to other bytes of the line do not mind: as late as can be, so that the order's end stays an end.
   while (behind + 1 < line.order.size() && (line.order[behind + 1].mask & where.mask) == 0) ++behind;
@@ -306,7 +315,7 @@ Message& Memory::insert(Observer& who, const Where& where, std::uint64_t value, 
   m.stamp = static_cast<Stamp>(stamp);
   m.mask = where.mask;
   for (unsigned b = 0; b < where.bytes; ++b)
-    m.bytes[where.shift + b] = static_cast<std::uint8_t>(value >> (8 * b));
+    m.bytes[where.shift + b] = static_cast<std::uint8_t>((b < 8 ? value : high) >> (8 * (b % 8)));
   m.writer = who.id;
   m.number = ++who.stores;
   m.scope = effective_scope(who.place, how.scope);
@@ -357,8 +366,8 @@ std::uint64_t Memory::hash_of(const Observer& who) const {
 }
 
 const Message& Memory::write(Observer& who, const Where& where, std::uint64_t value, const Manner& how,
-                             std::size_t behind) {
-  return insert(who, where, value, how, behind, false);
+                             std::size_t behind, std::uint64_t high) {
+  return insert(who, where, value, high, how, behind, false);
 }
 
 std::uint64_t Memory::modify(Observer& who, const Where& where, std::size_t message, std::uint64_t value,
@@ -368,7 +377,7 @@ std::uint64_t Memory::modify(Observer& who, const Where& where, std::size_t mess
   const bool passes_on = strongly_related(from, who, how);
   std::vector<Release> inherited = passes_on ? from.releases : std::vector<Release>{};
   const Stamp read_from = from.stamp;
-  Message& written = insert(who, where, value, how, message, true);
+  Message& written = insert(who, where, value, 0, how, message, true);
   written.read_from = read_from;
   for (Release& r : inherited)
     if (r.by != who.id) written.releases.push_back(std::move(r));

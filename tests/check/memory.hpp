@@ -140,8 +140,10 @@ class Memory {
   // Reads.
   /// Messages that it may read, newest first: their indices in the line's order.
   std::vector<std::size_t> readable(const Observer& who, const Where& where) const;
-  /// The access's bytes as of a message of the line.
+  /// The access's bytes as of a message of the line; of 16 B the first 8.
   std::uint64_t value_at(const Where& where, std::size_t message) const;
+  /// Of 16 B the last 8.
+  std::uint64_t high_at(const Where& where, std::size_t message) const;
   std::uint64_t read(Observer& who, const Where& where, std::size_t message, const Manner& how);
   /// Newest message of the line that overlaps.
   std::size_t newest(const Where& where) const;
@@ -149,8 +151,9 @@ class Memory {
   // Writes.
   /// Messages behind which its store may go, newest first.
   std::vector<std::size_t> places_for_store(const Observer& who, const Where& where, const Manner& how) const;
+  /// \param high of 16 B the last 8
   const Message& write(Observer& who, const Where& where, std::uint64_t value, const Manner& how,
-                       std::size_t behind);
+                       std::size_t behind, std::uint64_t high = 0);
   /// Whether a store may go behind this message: it must not come between a read-modify-write and what that
   /// has read, if the two are morally strong.
   bool may_go_behind(const Observer& who, const Where& where, std::size_t message, const Manner& how) const;
@@ -188,8 +191,9 @@ class Memory {
   SharedView handed(const Release& release, const Observer& to) const;
   std::vector<Release> releases_of(Observer& who, const Where& where, const Manner& how) const;
   Stamp floor_of(const Observer& who, const Where& where) const;
-  Message& insert(Observer& who, const Where& where, std::uint64_t value, const Manner& how,
-                  std::size_t behind, bool modifies);
+  std::uint64_t bytes_at(const Where& where, std::size_t message, unsigned first, unsigned count) const;
+  Message& insert(Observer& who, const Where& where, std::uint64_t value, std::uint64_t high,
+                  const Manner& how, std::size_t behind, bool modifies);
   static std::uint64_t hash_of(const Message& message);
   void rehash(std::size_t line);
   void acquire_read(Observer& who, Scope scope);

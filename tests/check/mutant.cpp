@@ -70,10 +70,22 @@ const char* step_name(port::Step step) {
       return "proxy_room";
     case Step::proxy_parity:
       return "proxy_parity";
-    case Step::proxy_taken_after_read:
-      return "proxy_taken_after_read";
+    case Step::proxy_baseline_release:
+      return "proxy_baseline_release";
+    case Step::proxy_acquire_descriptor:
+      return "proxy_acquire_descriptor";
+    case Step::proxy_acquire_taken:
+      return "proxy_acquire_taken";
+    case Step::proxy_acquire_cached:
+      return "proxy_acquire_cached";
+    case Step::proxy_release_completion:
+      return "proxy_release_completion";
     case Step::proxy_acquire_completion:
       return "proxy_acquire_completion";
+    case Step::proxy_release_fault:
+      return "proxy_release_fault";
+    case Step::proxy_acquire_fault:
+      return "proxy_acquire_fault";
     case Step::proxy_count_in_order:
       return "proxy_count_in_order";
     case Step::count_:

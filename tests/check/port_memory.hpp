@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <type_traits>
 
 #include "belfry/port/scope.hpp"
@@ -80,13 +79,11 @@ inline void store_segment(void* at, Vector16 value) {
   check::do_store(word + 1, 8, value.high, Scope::system, false, false);
 }
 
-// One location holds 8 B here, so whole 16 B accesses (the proxy's ring) have no model yet: whoever uses them
-// under the checker is told.
-inline void store_16(Vector16*, Vector16) {
-  throw std::logic_error("the checker has no model of 16 B accesses");
-}
-inline Vector16 load_16(const Vector16*) {
-  throw std::logic_error("the checker has no model of 16 B accesses");
+inline void store_16(Vector16* at, Vector16 value) { check::do_store_16(at, value.low, value.high); }
+inline Vector16 load_16(const Vector16* at) {
+  std::uint64_t value[2];
+  check::do_load_16(at, value);
+  return {value[0], value[1]};
 }
 
 inline void store_doorbell(std::uint64_t* at, std::uint64_t value) { check::do_store_doorbell(at, value); }

@@ -164,6 +164,7 @@ std::uint64_t World::load(const void* at, unsigned bytes, const Manner& how, boo
   } else {
     wait_for_turn(p);
   }
+  last_high_ = p.result_high;
   return p.result;
 }
 
@@ -232,7 +233,8 @@ void World::remember_only(std::initializer_list<std::uint64_t> values) {
   agent.before_readings = agent.chain;
 }
 
-void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& how, As as, const void* site) {
+void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& how, As as, const void* site,
+                  std::uint64_t high) {
   if (stopped()) return;
   Agent& agent = running();
   Observer& who = memory_.observer(as.port < 0 ? agent.observer : as.port);
@@ -245,7 +247,7 @@ void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& h
   const unsigned taken = choose(ChoiceKind::place, places.size());
   if (stopped()) return;
   memory_.step = ++steps_;
-  const Message& message = memory_.write(who, where, value, how, places[taken]);
+  const Message& message = memory_.write(who, where, value, how, places[taken], high);
   if (trace.on) {
     Event e;
     e.kind = EventKind::store;
@@ -259,7 +261,7 @@ void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& h
     e.message_number = message.number;
     trace.add(std::move(e));
   }
-  note_store(agent, where, at, value);
+  note_store(agent, where, at, bytes > 8 ? mix(value, high) : value);
   if (settings_.load_delay) try_fulfil(agent, where, value, who);
   if (trace.on) trace.look(memory_, steps_);
 }
@@ -359,6 +361,27 @@ std::uint64_t plain_load(const void* at, unsigned bytes) {
     return;
   }
   world->store(at, bytes, value, {scope, strong, false, release}, {}, site);
+}
+
+[[gnu::noinline]] void do_load_16(const void* at, std::uint64_t (&value)[2]) {
+  const void* site = caller(__builtin_return_address(0));
+  World* world = inside(at);
+  if (world == nullptr || !world->agent_runs()) {
+    std::memcpy(value, at, sizeof value);
+    return;
+  }
+  value[0] = world->load(at, 16, {port::Scope::system, true, false, false}, false, {}, site);
+  value[1] = world->last_high();
+}
+
+[[gnu::noinline]] void do_store_16(void* at, std::uint64_t low, std::uint64_t high) {
+  const void* site = caller(__builtin_return_address(0));
+  if (World* world = inside(at)) {
+    world->store(at, 16, low, {port::Scope::system, true, false, false}, {}, site, high);
+    return;
+  }
+  const std::uint64_t value[2] = {low, high};
+  std::memcpy(at, value, sizeof value);
 }
 
 [[gnu::noinline]] void do_store_doorbell(void* at, std::uint64_t value) {

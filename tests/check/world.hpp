@@ -96,7 +96,11 @@ class World {
     bool at_once = false;
   };
   std::uint64_t load(const void* at, unsigned bytes, const Manner& how, bool waits, As as, const void* site);
-  void store(void* at, unsigned bytes, std::uint64_t value, const Manner& how, As as, const void* site);
+  /// \param high of 16 B the last 8
+  void store(void* at, unsigned bytes, std::uint64_t value, const Manner& how, As as, const void* site,
+             std::uint64_t high = 0);
+  /// The last 8 of the 16 B that the last load took.
+  std::uint64_t last_high() const { return last_high_; }
   std::uint64_t modify(void* at, unsigned bytes, Modify what, const Manner& how, std::uint64_t operand,
                        std::uint64_t expected, As as, const void* site);
   void fence(Scope scope, bool sequential, const void* site);
@@ -182,6 +186,7 @@ class World {
   int running_ = kNobody;
   int last_ran_ = kNobody;
   bool last_was_newest_ = true;
+  std::uint64_t last_high_ = 0;
   bool clock_jumped_ = false;
   unsigned idle_rounds_ = 0;
   unsigned steps_ = 0;

@@ -221,7 +221,7 @@ void World::note_read(Agent& agent, const Pending& p, const Observer& who, std::
     return r.at == p.at && r.site == p.site && r.stamp == m.stamp;
   });
   if (!seen) idle_rounds_ = 0;
-  const std::uint64_t read = mix(mix(mix(0, p.where.line << 16 | p.where.mask), p.result),
+  const std::uint64_t read = mix(mix(mix(0, p.where.line << 16 | p.where.mask), p.result ^ p.result_high),
                                  m.hash + static_cast<std::uint64_t>(m.stamp));
   agent.readings.push_back({p.site, p.at, p.where, who.id, m.stamp, read});
   agent.chain = mix(agent.chain, read);
@@ -245,7 +245,8 @@ void World::note_read(Agent& agent, const Pending& p, const Observer& who, std::
 std::vector<std::uint64_t> World::foreseeable_values(const Agent& agent, const Pending& p,
                                                      const Observer& who) const {
   std::vector<std::uint64_t> values;
-  if (!settings_.load_delay || foreseeable == nullptr || p.waits || p.as.at_once || !memory_.may_foresee())
+  if (!settings_.load_delay || foreseeable == nullptr || p.waits || p.as.at_once || p.where.bytes > 8 ||
+      !memory_.may_foresee())
     return values;
   const auto readable = memory_.readable(who, p.where);
   for (const Sighting& s : *foreseeable) {
@@ -267,6 +268,7 @@ void World::perform_load(Agent& agent, Pending& p) {
   if (stopped()) return;
   if (taken < messages.size()) {
     p.result = memory_.read(who, p.where, messages[taken], p.how);
+    p.result_high = memory_.high_at(p.where, messages[taken]);
     note_read(agent, p, who, messages[taken]);
     return;
   }

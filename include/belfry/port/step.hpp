@@ -47,8 +47,14 @@ enum class Step : std::uint8_t {
   proxy_payload_before_descriptor,  ///< a put's payload is visible before the descriptor that names it
   proxy_room,                       ///< a slot is filled again only once the worker has taken it
   proxy_parity,                     ///< a descriptor of another lap is not valid
-  proxy_taken_after_read,           ///< the worker has read a slot before it says so
+  proxy_baseline_release,           ///< the control's: as the first, whatever the form
+  proxy_acquire_descriptor,         ///< what a producer published is there for what the worker does about it
+  proxy_acquire_taken,              ///< a slot's last producer, through the worker, before its next one
+  proxy_acquire_cached,             ///< the same for a producer that finds it in the cached progress
+  proxy_release_completion,         ///< what an operation brought comes before the counter
   proxy_acquire_completion,         ///< what a completed operation brought is read after the counter
+  proxy_release_fault,              ///< the count and the QPN come before a fault
+  proxy_acquire_fault,              ///< and are read after it
   proxy_count_in_order,             ///< the counter passes an operation only when all before it are complete
   count_,
 };

@@ -185,7 +185,9 @@ class Channel {
   BELFRY_FN Fault fault() const {
     if (!exists_) return Fault{};
     const std::uint64_t word = port::load<port::Scope::system>(&ring_.words->fault);
-    return word == 0 ? Fault{} : detail::failed_outcome(ring_, word, 0).fault;
+    if (word == 0) return Fault{};
+    detail::acquire_fault();
+    return detail::failed_outcome(ring_, word, 0).fault;
   }
 
   BELFRY_FN const Ring& ring() const { return ring_; }
@@ -263,8 +265,7 @@ class Channel {
     Operation op;
     op.status = slots.status;
     if (!op.ok()) return op;
-    // The control's release of system scope, whatever the form.
-    if constexpr (Policy::protocol == Protocol::baseline) port::fence<port::Scope::system>();
+    release_system<Policy>();
     store_request(ring_, slots.first, request);
     op.index = slots.first + count - 1;
     return op;
@@ -288,7 +289,10 @@ class Channel {
     op.status = port::shuffle(warp.mask, slots.status, leader);
     if (!op.ok()) return op;
     const std::uint64_t first = port::shuffle(warp.mask, slots.first, leader) + offset;
-    if constexpr (Policy::protocol == Protocol::baseline) port::fence<port::Scope::system>();
+    // What the leader has acquired of the slots' last producers binds the lanes only now.
+    if constexpr (Policy::protocol != Protocol::tuned)
+      if (port::kept(port::Step::warp_after_reservation)) port::sync_warp(warp.mask);
+    release_system<Policy>();
     store_request(ring_, first, request);
     op.index = first + count - 1;
     return op;

@@ -30,15 +30,26 @@ struct RingSlots {
 
 namespace detail {
 
+/// A slot is filled again only once the worker has taken it (mutant: proxy_room).
 BELFRY_FN inline bool has_room(const Ring& ring, std::uint64_t end, std::uint64_t taken) {
   return !port::kept(port::Step::proxy_room) || end - taken <= (std::uint64_t{1} << ring.log_slots);
 }
 
 /// The worker's progress, read across PCIe where the ring is a GPU's, by who waits for it.
-/// The other end: the worker has read a slot before it counts it (mutant: proxy_taken_after_read). Here the
-/// stores into that slot depend on the value loaded.
+/// The other end: the worker has read a slot before it counts it (RingReader::give_back()). A slot's only
+/// producer needs no more than that: its store depends on the value loaded, and follows its own last one.
 BELFRY_FN inline std::uint64_t read_taken(const Ring& ring) {
   return port::poll<port::Scope::system>(ring.taken);
+}
+
+/// The progress that producers share, and what it stands for.
+BELFRY_FN inline std::uint64_t cached_taken(const Ring& ring) {
+  if (!port::kept(port::Step::proxy_acquire_cached)) return port::load<port::Scope::gpu>(&ring.state->taken);
+  return port::load_acquire<port::Scope::gpu>(&ring.state->taken);
+}
+BELFRY_FN inline void keep_taken(const Ring& ring, std::uint64_t taken) {
+  if (port::kept(port::Step::proxy_acquire_taken)) port::fence<port::Scope::system>();
+  port::fetch_max<port::Scope::gpu>(&ring.state->taken, taken);
 }
 
 /// A turn of waiting for room. \return whether to go on
@@ -86,18 +97,22 @@ BELFRY_INLINE_FN RingSlots reserve_own(const Ring& ring, Producer& producer, std
 }
 
 /// Reserves only once there is room: a producer that gives up leaves no hole, at which the worker would stop.
-/// \tparam cached whether the progress seen last is looked at before the worker's own
+/// A slot's last descriptor was another thread's. It comes before ours through the worker, which has read it
+/// (mutants: proxy_acquire_taken, whose fence also releases it to those who find it in the cached progress,
+/// and proxy_acquire_cached at those). \tparam cached whether the progress seen last is looked at before the
+/// worker's own
 template <bool cached>
 BELFRY_FN RingSlots reserve_shared(const Ring& ring, std::uint32_t count, port::Timeout timeout) {
   RingSlots slots;
   port::Patience patience(timeout);
   std::uint64_t seen = port::load<port::Scope::gpu>(&ring.state->reserved);
   for (;;) {
-    std::uint64_t taken = cached ? port::load<port::Scope::gpu>(&ring.state->taken)
-                                 : port::load<port::Scope::system>(ring.taken);
+    std::uint64_t taken = cached ? cached_taken(ring) : port::load<port::Scope::system>(ring.taken);
     if (!has_room(ring, seen + count, taken)) {
-      taken = read_taken(ring);
-      if constexpr (cached) port::fetch_max<port::Scope::gpu>(&ring.state->taken, taken);
+      const std::uint64_t now = read_taken(ring);
+      if constexpr (cached)
+        if (now > taken) keep_taken(ring, now);
+      taken = now;
       if (!has_room(ring, seen + count, taken)) {
         if (!wait_for_room(ring, patience, slots)) return slots;
         seen = port::load<port::Scope::gpu>(&ring.state->reserved);
@@ -160,6 +175,13 @@ BELFRY_FN void publish_payload() {
   if constexpr (Policy::form == Form::payload_published) {
     if (port::kept(port::Step::proxy_payload_before_descriptor)) port::fence<Policy::publish_scope>();
   }
+}
+
+/// The control's release of system scope, whatever the form (mutant: proxy_baseline_release).
+template <class Policy>
+BELFRY_FN void release_system() {
+  if constexpr (Policy::protocol == Protocol::baseline)
+    if (port::kept(port::Step::proxy_baseline_release)) port::fence<port::Scope::system>();
 }
 
 }  // namespace belfry::device::proxy
