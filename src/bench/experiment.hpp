@@ -53,7 +53,7 @@ struct Options {
   std::string completions_place = "gpu";  ///< with cuda, where completion queues lie: gpu or host
   std::string record_place = "gpu";       ///< with cuda, where doorbell records lie
   std::string listen_at;  ///< HOST:PORT: a launcher has started the other process, which connects here
-  std::string fabric;  ///< the software NIC's, for the other process to join; empty without one
+  std::string fabric;     ///< the software NIC's, for the other process to join; empty without one
 };
 
 /// Where progress goes: stderr, or nowhere.

@@ -45,6 +45,10 @@ class KernelRunner {
   virtual void rate(const RateKind& kind, Grid grid, const RateJob& job) = 0;
   /// Each thread on a ring of its own, tuned and payload_visible, values from registers.
   virtual void rate(Grid grid, const ProxyRateJob& job) = 0;
+  /// \param blocks of background, all at the same time, besides the probe's. Two of these run at once, one an
+  /// end.
+  virtual void loaded(bool shared, std::uint32_t blocks, const LoadedJob& job) = 0;
+  virtual void loaded(bool shared, std::uint32_t blocks, const ProxyLoadedJob& job) = 0;
   /// \param threads one a ring
   virtual void handoff(HandoffPutKind kind, std::uint32_t threads, const HandoffJob& job) = 0;
 };

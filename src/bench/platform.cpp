@@ -59,6 +59,18 @@ std::int64_t core_count(const fs::path& root) {
   return cores;
 }
 
+/// "POLL,C1,C6": the idle states of core 0, those that are switched off left out.
+std::string idle_states(const fs::path& root) {
+  std::string names;
+  for (int state = 0;; ++state) {
+    const fs::path folder = root / ("sys/devices/system/cpu/cpu0/cpuidle/state" + std::to_string(state));
+    const std::string name = clean_text(read_text(folder / "name"));
+    if (name.empty()) return names;
+    if (clean_text(read_text(folder / "disable")) == "1") continue;
+    names += (names.empty() ? "" : ",") + name;
+  }
+}
+
 std::int64_t memory_mib(const fs::path& root) {
   const std::string total = value_of_line(read_text(root / "proc/meminfo"), "MemTotal", ':');
   std::int64_t kib = 0;
@@ -163,6 +175,24 @@ std::string rdma_core_release(const std::string& library_file_name) {
   return digits ? std::string(rest) : std::string();
 }
 
+std::optional<double> frequency_mhz(const fs::path& root, int cpu) {
+  if (cpu < 0) return std::nullopt;
+  const auto parse = [](const std::string& text, double unit) -> std::optional<double> {
+    double value = 0;
+    const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (status != std::errc() || value <= 0) return std::nullopt;
+    return value * unit;
+  };
+  const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu);
+  if (const auto khz = parse(clean_text(read_text(root / folder / "cpufreq/scaling_cur_freq")), 1e-3))
+    return khz;
+  const std::string cpuinfo = read_text(root / "proc/cpuinfo");
+  std::size_t at = 0;
+  for (int seen = 0; (at = cpuinfo.find("processor", at)) != cpuinfo.npos; at += 9, ++seen)
+    if (seen == cpu) return parse(value_of_line(cpuinfo.substr(at), "cpu MHz", ':'), 1);
+  return std::nullopt;
+}
+
 Fields capture_platform(const fs::path& root, const NicDescription& nic) {
   Fields fields;
   const std::string cpu = cpu_model(root);
@@ -170,6 +200,9 @@ Fields capture_platform(const fs::path& root, const NicDescription& nic) {
   add_text(fields, "cpu", cpu);
   if (const std::int64_t cores = core_count(root); cores > 0) set(fields, "cores", cores);
   add_text(fields, "governor", read_text(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+  if (const auto mhz = frequency_mhz(root, 0)) set(fields, "cpu_mhz", *mhz);
+  add_text(fields, "idle_driver", read_text(root / "sys/devices/system/cpu/cpuidle/current_driver"));
+  add_text(fields, "c_states", idle_states(root));
   add_text(fields, "kernel", read_text(root / "proc/sys/kernel/osrelease"));
   add_text(fields, "os", value_of_line(read_text(root / "etc/os-release"), "PRETTY_NAME", '='));
   if (const std::int64_t mib = memory_mib(root); mib > 0) set(fields, "memory_mib", mib);

@@ -19,9 +19,13 @@ struct NicDescription {
   std::string link;      ///< "InfiniBand 200 Gb/s", "Ethernet 400 Gb/s"; "" where unknown
 };
 
-/// Describes the machine: name, cpu, cores, governor, kernel, memory, os, gpu, gpu_driver, cuda and the
-/// NIC. What cannot be read is left out, nothing is made up.
-/// \param root "/" on a live machine; tests give a folder with proc/, sys/, etc/ and usr/
+/// What the system says that a core runs at: cpufreq's figure, else that of /proc/cpuinfo. Nothing where it
+/// says nothing, or for a negative `cpu`.
+std::optional<double> frequency_mhz(const std::filesystem::path& root, int cpu);
+
+/// Describes the machine: name, cpu, cores, governor, cpu_mhz, idle_driver, c_states, kernel, memory, os,
+/// gpu, gpu_driver, cuda and the NIC. What cannot be read is left out, nothing is made up. \param root "/" on
+/// a live machine; tests give a folder with proc/, sys/, etc/ and usr/
 Fields capture_platform(const std::filesystem::path& root, const NicDescription& nic);
 
 /// Versions of belfry (with its source revision), its compiler and rdma-core as loaded.

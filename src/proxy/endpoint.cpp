@@ -85,6 +85,7 @@ struct Endpoint::Impl {
   std::vector<device::proxy::Ring> rings;
   CounterChoice counters;  ///< where it is not host, the words in `ring_memory` are unused
   device::proxy::ProxyView view;
+  host::CpuChoice cpus;  ///< [worker]
   std::vector<std::string> decisions;
   std::vector<std::unique_ptr<Worker>> workers;  ///< the last to be made, the first to go
 };
@@ -201,16 +202,13 @@ std::unique_ptr<RingService> Endpoint::Impl::make_service(std::uint32_t ring, st
   std::unique_ptr<Counter> counter = counters.path == CounterPath::host
                                          ? std::make_unique<MappedCounter>(ring_memory->words(ring))
                                          : counters.make_counter(ring, writer, options);
-  ServiceOptions o;
-  o.chain = options.chain;
-  o.descriptors_a_turn = std::max<std::uint32_t>(64, options.chain);
+  const ServiceOptions o = ServiceOptions::of(options.chain, options.rings > options.workers);
   return std::make_unique<RingService>(ring_memory->reader(ring), std::move(routes), std::move(counter), o);
 }
 
 void Endpoint::Impl::start_workers() {
-  const host::CpuChoice choice =
-      host::choose_cpus(windows.domain().context(), "worker", options.workers, options.pin);
-  decide(choice.decision);
+  cpus = host::choose_cpus(windows.domain().context(), "worker", options.workers, options.pin);
+  decide(cpus.decision);
   for (std::uint32_t w = 0; w < options.workers; ++w) {
     std::vector<VerbsQueue*> all;
     std::vector<std::unique_ptr<RingService>> services;
@@ -222,7 +220,7 @@ void Endpoint::Impl::start_workers() {
       services.push_back(make_service(ring, all, writer));
     WorkerOptions o;
     o.idle = options.idle;
-    o.cpu = choice.of(w);
+    o.cpu = cpus.of(w);
     o.name = "belfry-proxy-" + std::to_string(w);
     workers.push_back(std::make_unique<Worker>(std::move(services),
                                                std::make_unique<VerbsSubmitter>(cqs[w], std::move(all)), o));
@@ -263,6 +261,10 @@ const device::proxy::ProxyView& Endpoint::view() const { return impl_->view; }
 bool Endpoint::worker_alive(std::uint32_t ring) const { return impl_->worker_of(ring).alive(); }
 std::exception_ptr Endpoint::worker_failure(std::uint32_t ring) const {
   return impl_->worker_of(ring).failure();
+}
+int Endpoint::worker_cpu(std::uint32_t ring) const {
+  impl_->worker_of(ring);
+  return impl_->cpus.of(ring % impl_->options.workers);
 }
 std::uint64_t Endpoint::fault_word(std::uint32_t ring) const {
   impl_->worker_of(ring);

@@ -2,6 +2,7 @@
 /// \file
 /// One ring, served: descriptors in, work to the queues, a count out.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -33,6 +34,11 @@ struct Routes {
 struct ServiceOptions {
   std::uint32_t chain = 16;  ///< work requests of one post at most (B)
   std::uint32_t descriptors_a_turn = 64;
+
+  /// Where rings share a worker, a turn is one chain: no ring keeps another waiting for longer.
+  static ServiceOptions of(std::uint32_t chain, bool worker_is_shared) {
+    return {chain, worker_is_shared ? chain : std::max<std::uint32_t>(64, chain)};
+  }
 };
 
 class RingService {

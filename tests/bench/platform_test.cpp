@@ -39,6 +39,11 @@ TEST_F(FakeRoot, ReadsTheMachine) {
   put("proc/sys/kernel/osrelease", "6.1.0-57-amd64\n");
   put("etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
   put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+  put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3500000\n");
+  put("sys/devices/system/cpu/cpuidle/current_driver", "intel_idle\n");
+  for (const auto& [state, name] : {std::pair{"0", "POLL"}, std::pair{"1", "C1"}, std::pair{"2", "C6"}})
+    put(std::string("sys/devices/system/cpu/cpu0/cpuidle/state") + state + "/name", name);
+  put("sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "1\n");
   put("proc/driver/nvidia/version",
       "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5\nGCC: 12\n");
   put("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 1\n");
@@ -49,6 +54,9 @@ TEST_F(FakeRoot, ReadsTheMachine) {
                            {"cpu", "Fast CPU 9000"},
                            {"cores", std::int64_t{2}},
                            {"governor", "performance"},
+                           {"cpu_mhz", 3500.0},
+                           {"idle_driver", "intel_idle"},
+                           {"c_states", "POLL,C6"},
                            {"kernel", "6.1.0-57-amd64"},
                            {"os", "Debian GNU/Linux 12 (bookworm)"},
                            {"memory_mib", std::int64_t{2048}},
@@ -62,6 +70,17 @@ TEST_F(FakeRoot, ReadsTheMachine) {
                            {"nic_board", "MT_0838"},
                            {"nic_link", "InfiniBand"}};
   EXPECT_EQ(dump(fields_to_json(fields)), dump(fields_to_json(expected)));
+}
+
+// Fault: another core's frequency, or a unit mistaken.
+TEST_F(FakeRoot, FrequencyOfACore) {
+  put("proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2000.5\n\nprocessor\t: 1\ncpu MHz\t\t: 3000.25\n");
+  EXPECT_EQ(frequency_mhz(root_, 1), 3000.25);
+  EXPECT_EQ(frequency_mhz(root_, 2), std::nullopt);
+  EXPECT_EQ(frequency_mhz(root_, -1), std::nullopt);
+  put("sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "800000\n");
+  EXPECT_EQ(frequency_mhz(root_, 1), 800.0);
+  EXPECT_EQ(frequency_mhz(root_, 0), 2000.5);
 }
 
 // Fault: what cannot be read is made up, or ends the program.

@@ -201,6 +201,72 @@ TEST_F(Bench, InlineComparesEverySize) {
   }
 }
 
+// Fault: a probe's answer or a background message is lost or wrong; a probe that has a queue of its own
+// stands behind a whole ring; or the load is not told.
+TEST_F(Bench, LoadedProbesBothPaths) {
+  const Outcome outcome =
+      run_belfry({"bench", "loaded", "--quick", "--background", "2", "--nic", "soft", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  std::set<std::string> expected;
+  for (const char* path : {"gda-", "proxy-"}) {
+    for (const char* load : {"idle", "shared", "reserved"}) {
+      for (const char* metric : {"/round_trip", "/ahead"}) expected.insert(std::string(path) + load + metric);
+      if (load != std::string("idle")) expected.insert(std::string(path) + load + "/carried");
+    }
+  }
+  EXPECT_EQ(names_of(records), expected);
+  expect_verified(records);
+  for (const Record& record : records) {
+    if (record.metric == "ahead" && (record.arm == "gda-reserved" || record.arm.ends_with("idle"))) {
+      EXPECT_LE(*record.max, 1) << record.arm;
+    }
+    if (record.metric == "carried") {
+      EXPECT_GT(*record.p50, 0) << record.arm;
+    }
+  }
+}
+
+// Fault: a given rate is not kept to.
+TEST_F(Bench, LoadedKeepsItsPace) {
+  const Outcome outcome =
+      run_belfry({"bench", "loaded", "--quick", "--iterations", "100", "--background", "2", "--pace", "5",
+                  "--arms", "proxy-reserved", "--nic", "soft", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const Record& record : records_of(outcome.out)) {
+    EXPECT_EQ(*bench::find(record.parameters, "pace"), bench::Value(std::int64_t{5}));
+    // Two ends of 5000 messages a second each. The first of each block goes at once.
+    if (record.metric == "carried") {
+      EXPECT_LT(*record.p50, 0.020);
+    }
+  }
+}
+
+// Fault: a state is not measured, its load shows in the target, or the platform does not tell the core's
+// state.
+TEST_F(Bench, ProxyStateMeasuresEveryState) {
+  for (const char* processes : {"1", "2"}) {
+    const Outcome outcome = run_belfry({"bench", "proxy-state", "--quick", "--idle-ms", "5", "--load-ms", "5",
+                                        "--processes", processes, "--nic", "soft", "--json", "-"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::set<std::string> expected;
+    for (const char* arm : {"cold", "warm", "contended"}) {
+      for (const char* pinned : {"", "-pinned"}) {
+        for (const char* metric : {"/put_completion", "/round_trip", "/rate"})
+          expected.insert(std::string(arm) + pinned + metric);
+      }
+    }
+    std::set<std::string> names;
+    for (const Record& record : records_of(outcome.out)) {
+      EXPECT_EQ(*bench::find(record.parameters, "idle-policy"), bench::Value(std::string("sleep")));
+      if (record.metric == "frequency") continue;  // where the system tells it
+      names.insert(record.arm + "/" + record.metric);
+      EXPECT_EQ(record.verified, true) << record.arm << "/" << record.metric;
+    }
+    EXPECT_EQ(names, expected);
+  }
+}
+
 // Fault: an arm of `proxy-rate` loses messages, or its chains are set against other workers or rings.
 TEST_F(Bench, ProxyRateRunsItsTable) {
   const Outcome outcome = run_belfry({"bench", "proxy-rate", "--quick", "--passes", "1", "--iterations",

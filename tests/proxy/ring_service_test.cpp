@@ -289,5 +289,20 @@ TEST(ProxyChains, AreAsLongAsAskedFor) {
   }
 }
 
+// Fault: a worker's turn at a full ring is longer than a chain, and a probe in its next ring waits behind all
+// of it.
+TEST(ProxyTurns, OfASharedWorkerAreOneChain) {
+  constexpr std::uint32_t kChain = 4;
+  Rig rig(7, 0, ServiceOptions::of(kChain, true));
+  Channel<Tuned> channel(rig.view, 1);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(channel.put_value(Thread{}, {0, 8}, std::uint64_t{1}).ok());
+  for (std::uint32_t turn = 1; turn <= 3; ++turn) {
+    rig.round();
+    EXPECT_EQ(rig.nic.posted.size(), turn * kChain);
+    EXPECT_EQ(rig.taken, turn * kChain);
+  }
+  EXPECT_EQ(ServiceOptions::of(kChain, false).descriptors_a_turn, 64u);
+}
+
 }  // namespace
 }  // namespace belfry::proxy::test

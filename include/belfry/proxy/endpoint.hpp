@@ -65,6 +65,8 @@ class Endpoint {
   bool worker_alive(std::uint32_t ring) const;
   /// host, gdrcopy or nic; decisions() has the reason.
   CounterPath counter_path() const;
+  /// The CPU that it is pinned to; -1: none.
+  int worker_cpu(std::uint32_t ring) const;
   /// What ended it; null while it runs.
   std::exception_ptr worker_failure(std::uint32_t ring) const;
   /// The ring's fault word (device/fault.hpp); 0: none.

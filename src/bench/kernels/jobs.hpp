@@ -144,6 +144,26 @@ struct RateJobOf : RateWork {
 using RateJob = RateJobOf<device::EndpointView>;
 using ProxyRateJob = RateJobOf<device::proxy::ProxyView>;
 
+/// A probe among blocks that load; see kernels/loaded.hpp.
+template <class View>
+struct LoadedJobOf : FlagJobOf<View> {
+  std::uint32_t queues = 2;        ///< to the peer, or rings; the probe's is number 0
+  std::uint32_t workers = 1;       ///< of mini-proxy: ring r is worker r % workers' one
+  bool asks = false;               ///< the probe asks, or answers
+  std::uint64_t interval_ns = 0;   ///< between two messages of a background block; 0: as fast as it goes
+  Slots target;                    ///< each background block has `count` of its own
+  std::uint64_t* ahead = nullptr;  ///< [count] of the end that asks
+  std::uint64_t* sent = nullptr;   ///< [background block]
+  RateResult* results = nullptr;   ///< [background block]
+  std::uint32_t* stop = nullptr;   ///< not 0 once the probe is done
+
+  BELFRY_FN device::Place target_of(std::uint32_t block, std::uint64_t i) const {
+    return target.at(i) + std::uint64_t{block} * target.count * target.stride;
+  }
+};
+using LoadedJob = LoadedJobOf<device::EndpointView>;
+using ProxyLoadedJob = LoadedJobOf<device::proxy::ProxyView>;
+
 /// What goes into a ring.
 enum class HandoffPutKind : std::uint8_t {
   tuned,               ///< tuned, payload_visible

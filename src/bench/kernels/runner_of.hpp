@@ -17,6 +17,7 @@
 
 #include "bench/kernel_runner.hpp"
 #include "bench/kernels/handoff.hpp"
+#include "bench/kernels/loaded.hpp"
 #include "bench/kernels/put.hpp"
 #include "bench/kernels/rate.hpp"
 #include "bench/kernels/scope.hpp"
@@ -78,6 +79,12 @@ class RunnerOf final : public KernelRunner {
     launcher_.launch(grid.blocks, grid.threads,
                      ThreadRateKernel<device::proxy::Channel<Policy>, PutFrom::register_>{job});
   }
+  void loaded(bool shared, std::uint32_t blocks, const LoadedJob& job) override {
+    loaded_by<LoadedGda>(shared, blocks, job);
+  }
+  void loaded(bool shared, std::uint32_t blocks, const ProxyLoadedJob& job) override {
+    loaded_by<LoadedProxy>(shared, blocks, job);
+  }
   void handoff(HandoffPutKind kind, std::uint32_t threads, const HandoffJob& job) override {
     using device::proxy::Form;
     using device::proxy::Protocol;
@@ -99,6 +106,11 @@ class RunnerOf final : public KernelRunner {
   }
 
  private:
+  template <class Path, class Job>
+  void loaded_by(bool shared, std::uint32_t blocks, const Job& job) {
+    if (shared) return launcher_.launch(1 + blocks, 1, LoadedKernel<Path, true>{job});
+    launcher_.launch(1 + blocks, 1, LoadedKernel<Path, false>{job});
+  }
   template <class Policy>
   void handoff_by(std::uint32_t threads, const HandoffJob& job) {
     if (job.burst != 0) return launcher_.launch(1, 1, HandoffBurstKernel<HandoffPut<Policy>>{job});
