@@ -47,10 +47,10 @@ bench op-host-record 30 op --arms gda-system-release,gda-system-fence --record h
 bench rate 60 rate
 BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-unordered 60 rate
 BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=4 bench rate-unordered-4-blocks 60 rate
-BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-doorbell 100 litmus
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-doorbell 60 litmus
 export BELFRY_SOFTNIC_GPU_POLL=record
 bench op-record 60 op --passes 5 --iterations 5000
 BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-record-unordered 60 rate
-BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-record 100 litmus
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-record 60 litmus
 [[ -n ${BELFRY_KEEP_TEXT:-} ]] || rm -f "$out"/*.txt
 exit $failed

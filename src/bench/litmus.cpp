@@ -17,9 +17,8 @@
 namespace belfry::bench {
 namespace {
 
-constexpr std::uint32_t kPosters = 64;
-// Only the last write of a batch races with its doorbell.
-constexpr std::uint32_t kBatch = 2;
+constexpr std::uint32_t kPosters = 16;
+constexpr std::uint32_t kBatch = 32;
 constexpr std::size_t kTrafficBytes = std::size_t{256} << 20;  // several times the L2
 constexpr std::size_t kPayloadBytes = std::size_t{kPosters} * kBatch * kLitmusBytes;
 

@@ -87,17 +87,15 @@ struct LitmusKernel {
     if (right != 0 && right != kLitmusWords) ++result.torn;
   }
 
-  /// Stores that nobody waits for, to lines all over the memory: they queue up in front of what posters
-  /// store.
   BELFRY_FN void make_traffic() const {
-    constexpr std::uint32_t kStores = 8;
     std::uint64_t at = port::block_index() * std::uint64_t{port::threads_a_block()} + port::thread_index();
+    std::uint64_t sum = 0;
     for (std::uint32_t turn = 0;; ++turn) {
-      for (std::uint32_t i = 0; i < kStores; ++i) {
-        at = at * 6364136223846793005u + 1442695040888963407u;
-        job.traffic[16 + (at >> 20) % (job.traffic_words - 16)] = at;
-      }
-      if (turn % 16 == 0 && port::poll<port::Scope::gpu>(job.traffic) >= port::block_count()) return;
+      at = at * 6364136223846793005u + 1442695040888963407u;
+      std::uint64_t* word = job.traffic + 16 + (at >> 20) % (job.traffic_words - 16);
+      sum += *word;
+      *word = sum;
+      if (turn % 64 == 0 && port::poll<port::Scope::gpu>(job.traffic) >= port::block_count()) return;
     }
   }
 };
