@@ -13,6 +13,7 @@
 #include "bench/kernels/policies.hpp"
 #include "bench/op_path.hpp"
 #include "bench/op_proxy.hpp"
+#include "bench/proxy_group.hpp"
 
 namespace belfry::bench {
 namespace {

@@ -33,8 +33,8 @@ struct EndpointOptions {
   std::chrono::nanoseconds stall = std::chrono::seconds(5);
   /// Where device code's own state lies (RingState and tables).
   host::MemoryPlace state;
-  /// Rings, and counters of CounterPath::host: host memory that device code reaches (for a GPU, pinned); null:
-  /// plain host memory.
+  /// Rings, and counters of CounterPath::host: host memory that device code reaches (for a GPU, pinned);
+  /// null: plain host memory.
   std::shared_ptr<host::QueueMemory> ring_memory;
   /// Where completions are counted for device code. A GPU polls its own memory faster than the host's.
   CounterPath counters = CounterPath::automatic;
