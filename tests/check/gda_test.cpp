@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "check/gda_checks.hpp"
+#include "check/proxy_checks.hpp"
 
 namespace belfry::check {
 namespace {
@@ -20,6 +21,9 @@ TEST(Gda, EachOrderingHoldsExactlyUnderItsAssumptions) { expect_as_said(gda_orde
 
 // Fault: a race in mini-gda, under any of its ways of sharing, of waiting and of failing.
 TEST(Gda, ItsProtocolsHold) { expect_as_said(gda_checks()); }
+
+// Fault: a race in mini-proxy, between its producers, its worker and the NIC.
+TEST(Proxy, ItsProtocolsHold) { expect_as_said(proxy_checks()); }
 
 }  // namespace
 }  // namespace belfry::check
