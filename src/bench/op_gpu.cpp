@@ -8,6 +8,7 @@
 
 #include "belfry/host/thread_bootstrap.hpp"
 #include "bench/describe_nic.hpp"
+#include "bench/device_group.hpp"
 #include "bench/gpu_window.hpp"
 #include "bench/kernel_runner.hpp"
 #include "bench/kernels/policies.hpp"
@@ -51,20 +52,9 @@ struct ProxySide {
 /// Both, made at the same time.
 struct ProxyPair {
   explicit ProxyPair(const std::string& nic) : members(host::make_thread_bootstrap(2)) {
-    std::exception_ptr failures[2];
-    std::vector<std::thread> makers;
-    for (std::size_t pe = 0; pe < 2; ++pe) {
-      makers.emplace_back([&, pe] {
-        try {
-          sides[pe] = std::make_unique<ProxySide>(nic, *members[pe]);
-        } catch (...) {
-          failures[pe] = std::current_exception();
-        }
-      });
-    }
-    for (std::thread& maker : makers) maker.join();
-    for (const auto& failure : failures)
-      if (failure) std::rethrow_exception(failure);
+    on_each_rank(members, [&](std::size_t pe, host::Bootstrap& member) {
+      sides[pe] = std::make_unique<ProxySide>(nic, member);
+    });
   }
 
   std::vector<std::byte> read_window(int pe) const {

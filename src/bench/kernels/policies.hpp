@@ -30,17 +30,21 @@ struct OpPolicy : device::DefaultPolicy {
   static constexpr bool unsafe_control = ordering_ == device::Ordering::none;
 };
 
-/// One way of posting, as an arm.
-template <class Policy_, PutFrom from_>
-struct OpArm {
+/// One way of making a put, as an arm.
+template <class Channel_, class Policy_, PutFrom from_>
+struct PutArm {
   using Policy = Policy_;
-  using Channel = device::gda::Channel<Policy>;
+  using Channel = Channel_;
   using View = typename Channel::View;
   static constexpr PutFrom from = from_;
   const char* name;
   const char* description;
   const char* reference;  ///< published row
 };
+
+/// One way of posting.
+template <class Policy, PutFrom from>
+using OpArm = PutArm<device::gda::Channel<Policy>, Policy, from>;
 
 template <device::proxy::Protocol protocol_, device::proxy::Form form_>
 struct ProxyPolicy : device::proxy::DefaultProxyPolicy {
@@ -48,17 +52,9 @@ struct ProxyPolicy : device::proxy::DefaultProxyPolicy {
   static constexpr device::proxy::Form form = form_;
 };
 
-/// One way of handing an operation to a proxy's worker, as an arm.
-template <class Policy_, PutFrom from_>
-struct ProxyArm {
-  using Policy = Policy_;
-  using Channel = device::proxy::Channel<Policy>;
-  using View = typename Channel::View;
-  static constexpr PutFrom from = from_;
-  const char* name;
-  const char* description;
-  const char* reference;  ///< published row
-};
+/// One way of handing an operation to a proxy's worker.
+template <class Policy, PutFrom from>
+using ProxyArm = PutArm<device::proxy::Channel<Policy>, Policy, from>;
 
 /// Calls `visit(arm)` with each ProxyArm.
 template <class Visit>
