@@ -50,6 +50,15 @@ std::uint32_t most(const std::map<std::string, RateShape>& shapes, std::uint32_t
   return value;
 }
 
+/// Queues of one doorbell mode that the largest arm uses.
+std::uint32_t most_queues(const std::map<std::string, RateShape>& shapes, bool no_record) {
+  std::uint32_t queues = 0;
+  for (const auto& [name, shape] : shapes) {
+    if (shape.no_record == no_record) queues = std::max(queues, shape.queues);
+  }
+  return queues;
+}
+
 /// Warps and the software NIC's thread, where there are more of them than cores.
 bool is_crowded(const RateShape& shape, bool software_nic) {
   return shape.warps() + (software_nic ? 1 : 0) > usable_cores();
@@ -78,6 +87,7 @@ Record record_of(const RunContext& run, const std::string& arm, const RateShape&
   set(record.parameters, "threads", std::int64_t{shape.threads});
   set(record.parameters, "qps", std::int64_t{shape.queues});
   set(record.parameters, "blocks", std::int64_t{shape.blocks});
+  set(record.parameters, "record", std::int64_t{shape.no_record ? 0 : 1});
   set(record.parameters, "batch", std::int64_t{shape.batch});
   set(record.parameters, "sharing", cooperation_names()[static_cast<std::size_t>(shape.cooperation)]);
   set(record.parameters, "bytes", std::int64_t{8});
@@ -93,11 +103,21 @@ std::vector<Record> run_rate(RunContext& run) {
   const std::uint32_t threads = most(shapes, &RateShape::threads);
   host::DeviceEndpointOptions options =
       device_options(std::size_t{threads} * kRateSlots * sizeof(std::uint64_t));
-  options.queues_a_peer = most(shapes, &RateShape::queues);
+  options.queues_a_peer = std::max(most_queues(shapes, false), 1u);
   options.blocks = kQueueBlocks;
   place_for_lanes(run, options);
   const DeviceGroup group(run.options().nic, 2, options);
   const host::Context& context = group.pe(0).context();
+  // A queue has its doorbell mode from its creation.
+  std::unique_ptr<DeviceGroup> without_record;
+  if (const std::uint32_t queues = most_queues(shapes, true); queues != 0) {
+    options.doorbell = device::DoorbellMode::no_record;
+    options.queues_a_peer = queues;
+    if (context.devx().no_record)
+      without_record = std::make_unique<DeviceGroup>(run.options().nic, 2, options);
+    else
+      run.note("arms without a doorbell record are left out: the device does not offer that mode");
+  }
   run.use_nic(describe_nic_of_lanes(run, context));
   for (const std::string& decision : group.pe(0).decisions()) run.note(decision);
   if (!on_gpu(run)) note_crowded(run, shapes, context.is_software_nic());
@@ -112,7 +132,9 @@ std::vector<Record> run_rate(RunContext& run) {
     const RateShape& shape = found->second;
     const auto runner =
         on_gpu(run) ? make_cuda_runner() : make_lane_runner(is_crowded(shape, context.is_software_nic()));
-    const RateFigure figure = measure_rate(group, *runner, shape, shape.kind(), job, run.iterations(), arm);
+    if (shape.no_record && without_record == nullptr) return;
+    const DeviceGroup& used = shape.no_record ? *without_record : group;
+    const RateFigure figure = measure_rate(used, *runner, shape, shape.kind(), job, run.iterations(), arm);
     Series& series = all[arm];
     series.rate.add_figure(figure.rate);
     series.messages = figure.messages;

@@ -30,6 +30,7 @@ RateKind RateShape::kind() const {
   kind.cooperation = cooperation;
   kind.queue_shared = posters() > queues;
   kind.across_blocks = blocks > 1;
+  kind.no_record = no_record;
   return kind;
 }
 
@@ -72,7 +73,8 @@ const std::vector<std::string>& cooperation_names() {
 
 const std::vector<RateArm>& rate_arms() {
   using enum Cooperation;
-  // Named after threads, queues, SMs (blocks here) and WQEs a doorbell.
+  // Named after threads, queues, SMs (blocks here) and WQEs a doorbell. Those without a reference are not in
+  // the published table.
   static const std::vector<RateArm> arms = {
       {"t1-q1-s1-w1", "one thread, one queue", "rate/mini-gda-t1-q1-s1-w1", {1, 1, 1, 1, thread}},
       {"t1-q2-s1-w1",
@@ -124,6 +126,24 @@ const std::vector<RateArm>& rate_arms() {
        "64 blocks of one thread and one queue, 16 WQEs a doorbell",
        "rate/mini-gda-t64-q64-s64-w16",
        {64, 64, 64, 16, thread}},
+      {"t512-q16-s16-w32-warp",
+       "16 blocks of one warp and one queue, 32 WQEs a doorbell",
+       "",
+       {512, 16, 16, 32, warp}},
+      {"t2048-q64-s64-w32-warp", "64 of them", "", {2048, 64, 64, 32, warp}},
+      {"t1-q1-s1-w16-no-record", "t1-q1-s1-w16 without a doorbell record", "", {1, 1, 1, 16, thread, true}},
+      {"t32-q1-s1-w32-warp-no-record",
+       "t32-q1-s1-w32-warp without a doorbell record",
+       "",
+       {32, 1, 1, 32, warp, true}},
+      {"t512-q16-s16-w32-warp-no-record",
+       "t512-q16-s16-w32-warp without a doorbell record",
+       "",
+       {512, 16, 16, 32, warp, true}},
+      {"t2048-q64-s64-w32-warp-no-record",
+       "t2048-q64-s64-w32-warp without a doorbell record",
+       "",
+       {2048, 64, 64, 32, warp, true}},
   };
   return arms;
 }

@@ -18,6 +18,7 @@ struct RateShape {
   std::uint32_t blocks = 1;
   std::uint32_t batch = 1;  ///< WQEs a doorbell
   Cooperation cooperation = Cooperation::thread;
+  bool no_record = false;  ///< doorbells without a record; for threads and warps with queues of their own
 
   Grid grid() const { return {blocks, threads / blocks}; }
   /// Warps, of which the last of a block may be short.
@@ -40,7 +41,7 @@ struct RateArm {
   RateShape shape;
 };
 
-/// The arms, which follow the published table row by row.
+/// The arms: first the published table row by row.
 const std::vector<RateArm>& rate_arms();
 
 /// The largest that an arm of the user's own may be.

@@ -24,6 +24,21 @@ struct Slots {
   BELFRY_FN device::Place at(std::uint64_t i) const { return begin + i % count * stride; }
 };
 
+/// Slots one after the other, without a division for each.
+class SlotCursor {
+ public:
+  BELFRY_FN explicit SlotCursor(const Slots& slots) : slots_(slots) {}
+  BELFRY_FN device::Place next() {
+    const device::Place place = slots_.begin + std::uint64_t{at_} * slots_.stride;
+    at_ = at_ + 1 == slots_.count ? 0 : at_ + 1;
+    return place;
+  }
+
+ private:
+  const Slots& slots_;
+  std::uint32_t at_ = 0;
+};
+
 /// How a kernel ended. All zeros: well.
 struct KernelEnd {
   device::Outcome outcome;
@@ -130,7 +145,12 @@ struct RateWork {
   RateResult* results = nullptr;  ///< [thread of the grid]
 
   BELFRY_FN device::Place target_of(std::uint32_t thread, std::uint64_t i) const {
-    return target.at(i) + std::uint64_t{thread} * target.count * target.stride;
+    return targets_of(thread).at(i);
+  }
+  BELFRY_FN Slots targets_of(std::uint32_t thread) const {
+    Slots own = target;
+    own.begin = target.begin + std::uint64_t{thread} * target.count * target.stride;
+    return own;
   }
   /// Neighbours share a queue.
   BELFRY_FN std::uint32_t queue_of(std::uint32_t poster) const {
@@ -189,6 +209,7 @@ struct RateKind {
   Cooperation cooperation = Cooperation::thread;
   bool queue_shared = false;   ///< between posters
   bool across_blocks = false;  ///< posters of a queue are in several blocks
+  bool no_record = false;      ///< between no posters, values from registers
   bool from_memory = false;    ///< payload from the window, with Cooperation::thread only
   bool pointer = false;        ///< fetched by the NIC, if from_memory
 };

@@ -119,10 +119,10 @@ void for_each_op_arm(Visit&& visit) {
   // gpu_fence and gpu_fence_record are one sequence where there is no record.
   visit(OpArm<OpPolicy<Ordering::none, kNoRecord, kInline>, PutFrom::memory>{"gda-none-no-record",
                                                                              "W D: unsafe, the control", ""});
-  visit(OpArm<OpPolicy<Ordering::gpu_fence, kNoRecord, kInline>, PutFrom::memory>{
-      "gda-gpu-fence-no-record", "W fence.gpu D: the default without a record", ""});
+  visit(OpArm<OpPolicy<Ordering::gpu_fence, kNoRecord, kInline>, PutFrom::memory>{"gda-gpu-fence-no-record",
+                                                                                  "W fence.gpu D", ""});
   visit(OpArm<OpPolicy<Ordering::gpu_release, kNoRecord, kInline>, PutFrom::memory>{
-      "gda-gpu-release-no-record", "W st.release.gpu D", ""});
+      "gda-gpu-release-no-record", "W st.release.gpu D: the default without a record", ""});
   visit(OpArm<OpPolicy<Ordering::threadfence, kNoRecord, kInline>, PutFrom::memory>{
       "gda-threadfence-no-record", "W __threadfence D", ""});
   visit(OpArm<OpPolicy<Ordering::system_release, kNoRecord, kInline>, PutFrom::memory>{

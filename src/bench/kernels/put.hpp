@@ -25,6 +25,21 @@ BELFRY_FN inline device::Outcome outcome_of(device::Operation op) {
   return outcome;
 }
 
+/// Has a value computed here and now, and not by the code that is measured.
+template <class T>
+BELFRY_FN void pin(T& value) {
+  static_assert(sizeof(T) == 8 || sizeof(T) == 4);
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(T) == 8) {
+    asm volatile("" : "+l"(value));
+  } else {
+    asm volatile("" : "+r"(value));
+  }
+#else
+  asm volatile("" : "+r"(value));
+#endif
+}
+
 /// Puts the payload of write `i` where put_from() takes it.
 template <class View>
 BELFRY_FN void prepare_source(const View& view, device::Place source, std::uint64_t value,
@@ -79,9 +94,12 @@ struct PutKernel {
   using Channel = typename Arm::Channel;
 
   BELFRY_FN device::Outcome one(Channel& channel, std::uint64_t i) const {
-    const std::uint64_t value = target_value(job.seed, i);
-    const device::Place local = job.source.at(i);
-    const device::Place remote = job.target.at(i);
+    std::uint64_t value = target_value(job.seed, i);
+    device::Place local = job.source.at(i);
+    device::Place remote = job.target.at(i);
+    pin(value);
+    pin(local.offset);
+    pin(remote.offset);
     publish_ahead<Arm::from>(job.view, local, value, job.bytes);
     if constexpr (Arm::from == PutFrom::memory) prepare_source(job.view, local, value, job.bytes);
     const std::uint64_t begin = job.clock.now();

@@ -9,11 +9,14 @@
 
 namespace belfry::bench {
 
-template <device::Sharing sharing_, device::Publication publication_, device::Payload payload_>
+template <device::Sharing sharing_, device::Publication publication_, device::Payload payload_,
+          device::DoorbellMode mode_ = device::DoorbellMode::record>
 struct RatePolicy : device::DefaultPolicy {
   static constexpr device::Sharing sharing = sharing_;
   static constexpr device::Publication publication = publication_;
   static constexpr device::Payload payload = payload_;
+  static constexpr device::DoorbellMode doorbell_mode = mode_;
+  static constexpr device::Ordering ordering = device::default_ordering(mode_);
 };
 
 /// Each thread posts for itself, with queues of its own or with others on one.
@@ -32,28 +35,28 @@ struct ThreadRateKernel {
   }
 
  private:
-  /// Of every `batch` messages one rings, and the last. Threads that share a queue ring in turns.
-  BELFRY_FN device::Announce announce(std::uint32_t me, std::uint64_t i) const {
-    const bool now = (i + me + 1) % job.batch == 0 || i + 1 == job.messages_a_thread;
-    return now ? device::Announce::now : device::Announce::later;
-  }
-
-  BELFRY_FN device::Operation post(Channel& channel, std::uint32_t me, std::uint64_t i,
-                                   device::Announce announce) const {
-    const device::Place remote = job.target_of(me, i);
+  BELFRY_FN device::Operation post(Channel& channel, device::Place remote, device::Place local,
+                                   std::uint64_t value, device::Announce announce) const {
     if constexpr (from == PutFrom::register_) {
-      return channel.put_value(device::Thread{}, remote, target_value(job.seed + me, i), announce,
-                               kKernelTimeout);
+      return channel.put_value(device::Thread{}, remote, value, announce, kKernelTimeout);
     } else {
-      return channel.put(device::Thread{}, remote, job.source.at(i), job.bytes, announce, kKernelTimeout);
+      return channel.put(device::Thread{}, remote, local, job.bytes, announce, kKernelTimeout);
     }
   }
 
   BELFRY_FN device::Outcome on_one_queue(std::uint32_t me) const {
     Channel channel(job.view, job.peer, job.queue_of(me));
+    const Slots own_targets = job.targets_of(me);
+    SlotCursor targets(own_targets);
+    SlotCursor sources(job.source);
+    // Of every `batch` messages one rings, and the last. Threads that share a queue ring in turns.
+    std::uint32_t until_ring = job.batch - 1 - me % job.batch;
     device::Operation op;
     for (std::uint64_t i = 0; i < job.messages_a_thread && op.ok(); ++i) {
-      op = post(channel, me, i, announce(me, i));
+      const bool now = until_ring == 0 || i + 1 == job.messages_a_thread;
+      until_ring = until_ring == 0 ? job.batch - 1 : until_ring - 1;
+      op = post(channel, targets.next(), sources.next(), target_value(job.seed + me, i),
+                now ? device::Announce::now : device::Announce::later);
     }
     // In order: the last one's completion is that of all.
     return channel.wait(device::Thread{}, op, kKernelTimeout);
@@ -66,7 +69,8 @@ struct ThreadRateKernel {
       const bool now =
           (i / job.queues_a_thread + 1) % job.batch == 0 || i + job.queues_a_thread >= job.messages_a_thread;
       const device::Operation op =
-          post(channel, me, i, now ? device::Announce::now : device::Announce::later);
+          post(channel, job.target_of(me, i), job.source.at(i), target_value(job.seed + me, i),
+               now ? device::Announce::now : device::Announce::later);
       if (!op.ok()) return outcome_of(op);
     }
     for (std::uint32_t q = 0; q < job.queues_a_thread; ++q) {
@@ -100,10 +104,14 @@ struct WarpRateKernel {
   BELFRY_FN device::Outcome post_all(device::Warp warp, std::uint32_t me) const {
     device::gda::Channel<Policy> channel(job.view, job.peer, job.queue_of(warp_number()));
     const std::uint32_t calls_a_doorbell = job.batch <= port::kWarpSize ? 1 : job.batch / port::kWarpSize;
+    const Slots own_targets = job.targets_of(me);
+    SlotCursor targets(own_targets);
+    std::uint32_t until_ring = calls_a_doorbell - 1;
     for (std::uint64_t i = 0; i < job.messages_a_thread; ++i) {
-      const bool now = (i + 1) % calls_a_doorbell == 0 || i + 1 == job.messages_a_thread;
+      const bool now = until_ring == 0 || i + 1 == job.messages_a_thread;
+      until_ring = until_ring == 0 ? calls_a_doorbell - 1 : until_ring - 1;
       const device::Operation op =
-          channel.put_value_each(warp, job.target_of(me, i), target_value(job.seed + me, i),
+          channel.put_value_each(warp, targets.next(), target_value(job.seed + me, i),
                                  now ? device::Announce::now : device::Announce::later, kKernelTimeout);
       if (!op.ok()) return outcome_of(op);
     }

@@ -70,7 +70,11 @@ class RunnerOf final : public KernelRunner {
       case Cooperation::handoff:
         return shared_rate<Publication::handoff>(kind, grid, job);
       case Cooperation::warp:
-        if (!kind.queue_shared) return warp_rate<Sharing::exclusive>(grid, job);
+        if (!kind.queue_shared) {
+          if (kind.no_record)
+            return warp_rate<Sharing::exclusive, device::DoorbellMode::no_record>(grid, job);
+          return warp_rate<Sharing::exclusive>(grid, job);
+        }
         return kind.across_blocks ? warp_rate<Sharing::gpu>(grid, job) : warp_rate<Sharing::block>(grid, job);
     }
   }
@@ -116,16 +120,20 @@ class RunnerOf final : public KernelRunner {
     if (job.burst != 0) return launcher_.launch(1, 1, HandoffBurstKernel<HandoffPut<Policy>>{job});
     launcher_.launch(1, threads, HandoffStreamKernel<Policy>{job});
   }
-  template <device::Sharing sharing, device::Publication publication, device::Payload payload, PutFrom from>
+  template <device::Sharing sharing, device::Publication publication, device::Payload payload, PutFrom from,
+            device::DoorbellMode mode = device::DoorbellMode::record>
   void thread_rate(Grid grid, const RateJob& job) {
     launcher_.launch(
         grid.blocks, grid.threads,
-        ThreadRateKernel<device::gda::Channel<RatePolicy<sharing, publication, payload>>, from>{job});
+        ThreadRateKernel<device::gda::Channel<RatePolicy<sharing, publication, payload, mode>>, from>{job});
   }
   void own_rate(const RateKind& kind, Grid grid, const RateJob& job) {
     using device::Payload;
     constexpr auto kOwn = device::Sharing::exclusive;
     constexpr auto kHandoff = device::Publication::handoff;
+    if (kind.no_record)
+      return thread_rate<kOwn, kHandoff, Payload::inlined, PutFrom::register_,
+                         device::DoorbellMode::no_record>(grid, job);
     if (!kind.from_memory)
       return thread_rate<kOwn, kHandoff, Payload::inlined, PutFrom::register_>(grid, job);
     if (kind.pointer) return thread_rate<kOwn, kHandoff, Payload::pointer, PutFrom::memory>(grid, job);
@@ -139,9 +147,9 @@ class RunnerOf final : public KernelRunner {
       return thread_rate<Sharing::gpu, publication, Payload::inlined, PutFrom::register_>(grid, job);
     thread_rate<Sharing::block, publication, Payload::inlined, PutFrom::register_>(grid, job);
   }
-  template <device::Sharing sharing>
+  template <device::Sharing sharing, device::DoorbellMode mode = device::DoorbellMode::record>
   void warp_rate(Grid grid, const RateJob& job) {
-    using Policy = RatePolicy<sharing, device::Publication::handoff, device::Payload::inlined>;
+    using Policy = RatePolicy<sharing, device::Publication::handoff, device::Payload::inlined, mode>;
     launcher_.launch(grid.blocks, grid.threads, WarpRateKernel<Policy>{job});
   }
 

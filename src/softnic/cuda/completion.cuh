@@ -5,21 +5,10 @@
 #include "belfry/port/memory.hpp"
 #include "belfry/wire/doorbell.hpp"
 #include "softnic/cuda/engine_types.hpp"
+#include "softnic/cuda/fences.cuh"
 #include "softnic/firmware/cqe_build.hpp"
 
 namespace belfry::softnic::cuda {
-
-using port::Scope;
-
-/// How far the stores since the last fence reach: what the next one has to be.
-enum class Reach : std::uint32_t { none, gpu, system };
-
-__device__ inline Reach wider(Reach a, Reach b) { return a < b ? b : a; }
-
-__device__ inline void fence(Reach reach) {
-  if (reach == Reach::gpu) port::fence<Scope::gpu>();
-  if (reach == Reach::system) port::fence<Scope::system>();
-}
 
 __device__ inline unsigned char* entry_at(const GpuRing& ring, std::uint64_t index) {
   const std::uint64_t slot = ring.collapsed ? 0 : index & ((std::uint64_t{1} << ring.log_entries) - 1);
@@ -45,9 +34,10 @@ __device__ inline CqeWords words_of(const GpuRing& ring, std::uint64_t index, co
 }
 
 __device__ inline void store_body(unsigned char* entry, const CqeWords& words) {
-  auto* to = reinterpret_cast<std::uint64_t*>(entry);
 #pragma unroll
-  for (int i = 0; i < 7; ++i) port::store<Scope::system>(to + i, words.word[i]);
+  for (int i = 0; i < 3; ++i)
+    port::store_segment(entry + i * sizeof(port::Vector16), {words.word[2 * i], words.word[2 * i + 1]});
+  port::store<Scope::system>(reinterpret_cast<std::uint64_t*>(entry) + 6, words.word[6]);
 }
 __device__ inline void store_tail(unsigned char* entry, const CqeWords& words) {
   port::store<Scope::system>(reinterpret_cast<std::uint64_t*>(entry) + 7, words.word[7]);
@@ -58,7 +48,7 @@ __device__ inline void push(const GpuRing& ring, std::uint64_t index, const Comp
   unsigned char* entry = entry_at(ring, index);
   const CqeWords words = words_of(ring, index, c);
   store_body(entry, words);
-  fence(ring.in_host_memory ? Reach::system : wider(reach, Reach::gpu));
+  release_fence(ring.in_host_memory ? Reach::system : wider(reach, Reach::gpu));
   store_tail(entry, words);
 }
 

@@ -96,7 +96,7 @@ class CudaEngine final : public GpuEngine {
     control_.grow(1, stream_);
     status_.grow(1, stream_);
     stop_word_.grow(1, stream_);
-    stop_word_[0] = 1;
+    stop_word_[0] = kStopWord;
     // The kernel is loaded with its first launch, which has to wait for whatever runs: so it comes here,
     // before there is anything that waits for the engine.
     place({}, {}, 0);

@@ -5,6 +5,7 @@
 
 #include "softnic/cuda/engine_kernel.hpp"
 #include "softnic/cuda/execute.cuh"
+#include "softnic/cuda/hot_writes.cuh"
 
 namespace belfry::softnic::cuda {
 
@@ -13,7 +14,8 @@ namespace {
 using port::kFullWarp;
 using port::kWarpSize;
 
-constexpr std::uint32_t kRounds = 16;  ///< fetches of one queue before others have their turn
+constexpr std::uint32_t kRounds = 16;               ///< fetches of one queue before others have their turn
+constexpr std::uint32_t kStopLane = kWarpSize - 1;  ///< has a queue only where the engine is full
 constexpr std::uint32_t kWorksALook = 8;
 constexpr std::uint32_t kTurnsAPage = 8;   ///< polls of the register that rang last between two looks at all
 constexpr std::uint32_t kTurnsALook = 32;  ///< idle polls between two looks at the clock
@@ -23,22 +25,6 @@ __device__ std::uint64_t clock_ns() {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 }
-
-/// A queue, in the registers of the lane that looks after it.
-struct LaneQueue {
-  const std::uint64_t* doorbell = nullptr;
-  const std::uint32_t* record = nullptr;
-  std::uint64_t producer = 0, next = 0;
-  std::uint64_t seen[kGpuRegisters] = {};
-  std::uint64_t completions = 0;  ///< producer of its CQ, where that is its own
-  std::uint64_t pause = 0;        ///< ns; nothing is tried before
-  std::uint64_t silent_since = 0;
-  std::uint32_t slot = 0;
-  std::uint32_t rnr_tries = 0;
-  GpuQueueState state = GpuQueueState::idle;
-  bool exists = false, no_record = false, polls_record = false;
-  bool second_rings = false;  ///< of the page's registers
-};
 
 template <bool constant>
 class EngineWarp {
@@ -53,18 +39,20 @@ class EngineWarp {
   __device__ void run() {
     take_queues();
     for (std::uint32_t turn = 0;; ++turn) {
-      // Read before the last look for work: whoever rings after that look finds the engine gone, and wakes
-      // it.
-      const bool stop = stop_asked(turn);
-      if (stop) note_registers();
-      const bool work = look(stop || turn % kTurnsAPage == 0);
-      serve_all();
-      if (work || port::ballot(kFullWarp, mine_.next < mine_.producer) != 0) {
+      if (look(stopping_ || turn % kTurnsAPage == 0)) {
+        serve_hot_singles();
+        serve_all();
         note_work();
-      } else if (turn % kTurnsALook == 0 && !stop) {
-        leave_if_idle();
+      } else if (turn % kTurnsALook == 0 || unfinished_) {
+        // Whoever rang behind this look, and the engine stops, finds it gone, and wakes it.
+        if (stopping_ && port::ballot(kFullWarp, mine_.waits() && mine_.pause == 0) == 0) break;
+        if (port::ballot(kFullWarp, mine_.waits()) != 0) {
+          serve_all();
+          note_work();
+        } else {
+          leave_if_idle();
+        }
       }
-      if (stop && !work) break;
     }
     give_back_queues();
   }
@@ -73,6 +61,15 @@ class EngineWarp {
   // The life of a warp -------------------------------------------------------------------------------
 
   __device__ void take_queues() {
+    take_queue();
+    full_ = port::ballot(kFullWarp, lane_ == kStopLane && mine_.exists) != 0;
+    if (lane_ != kStopLane || full_) return;
+    // It looks for the end as others look at records.
+    mine_.record = &p_.control->stop;
+    mine_.polls_word = true;
+  }
+
+  __device__ void take_queue() {
     const std::uint32_t slot = warp_ + lane_ * warps_;
     mine_.slot = slot;
     if (slot >= p_.slots) return;
@@ -82,7 +79,7 @@ class EngineWarp {
     mine_.doorbell = q.doorbell;
     mine_.record = q.record;
     mine_.no_record = q.no_record;
-    mine_.polls_record = q.polls_record;
+    mine_.polls_word = q.polls_record;
     mine_.state = q.state;
     const GpuProgress& progress = p_.progress[slot];
     mine_.producer = progress.producer;
@@ -90,6 +87,7 @@ class EngineWarp {
     mine_.silent_since = progress.silent_since;
     if (progress.failed != 0) mine_.state = GpuQueueState::flushing;
     if (!q.completions.shared) mine_.completions = p_.cq_producers[q.completions.slot];
+    if (mine_.state == GpuQueueState::active) mine_.hot = hot_writes_of(q);
   }
 
   __device__ void give_back_queues() {
@@ -112,14 +110,6 @@ class EngineWarp {
     port::store_release<Scope::system>(&p_.status->finished, p_.launch);
   }
 
-  /// The last lane has a queue only where the engine is full: else it looks while the others do.
-  __device__ bool stop_asked(std::uint32_t turn) {
-    if (turn % 8 != 0) return false;
-    std::uint32_t stop = 0;
-    if (lane_ == kWarpSize - 1) stop = port::load<Scope::system>(&p_.control->stop);
-    return port::shuffle(kFullWarp, stop, kWarpSize - 1) != 0;
-  }
-
   /// The clock is slow, and a warp that works reads it now and then only.
   __device__ void note_work() {
     idle_since_ = 0;
@@ -137,47 +127,58 @@ class EngineWarp {
     }
     if (now - idle_since_ < p_.idle_ns || lane_ != 0) return;
     const std::uint64_t others = port::load<Scope::gpu>(&p_.control->worked);
-    if (now > others && now - others >= p_.idle_ns) port::store<Scope::gpu>(&p_.control->stop, 1u);
+    if (now > others && now - others >= p_.idle_ns) port::store<Scope::gpu>(&p_.control->stop, kStopWord);
   }
 
   /// Whatever is rung after this is a change to who wakes the engine. A queue whose record is polled has not
   /// looked at them otherwise.
   __device__ void note_registers() {
-    if (mine_.exists && mine_.polls_record) read_registers(mine_.seen);
+    if (mine_.exists && mine_.polls_word) read_registers(mine_.seen);
     port::fence<Scope::system>();
   }
 
   // Stage one: doorbells -----------------------------------------------------------------------------
 
-  /// \return whether any queue of the warp has news, or something left to do at once
+  /// \return whether any queue of the warp has news
   /// \param all whether at every register: a read over PCIe that finds nothing keeps doorbells waiting
   __device__ bool look(bool all) {
+    if (stopping_) note_registers();
     std::uint64_t rung[kGpuRegisters] = {mine_.seen[0], mine_.seen[1]};
     std::uint32_t word = 0;
-    bool news = false;
-    if (mine_.exists) {
-      if (mine_.polls_record) {
-        word = port::load<Scope::system>(mine_.record);
-        news = ahead_of(swap_bytes(word)) != 0;
+    // All loads are under way before the first is looked at.
+    if (mine_.polls_word) word = port::load<Scope::system>(mine_.record);
+    if (mine_.exists && !mine_.polls_word) {
+      if (all) {
+        read_registers(rung);
+      } else if (mine_.second_rings) {
+        rung[1] = read_register(1);
       } else {
-        if (all) {
-          read_registers(rung);
-        } else if (mine_.second_rings) {
-          rung[1] = read_register(1);
-        } else {
-          rung[0] = read_register(0);
-        }
-        news = rung[0] != mine_.seen[0] || rung[1] != mine_.seen[1];
+        rung[0] = read_register(0);
       }
     }
-    const bool any = port::ballot(kFullWarp, news) != 0;
-    if (any) {
-      // What the poster stored before it rang is visible behind this.
-      port::fence<Scope::gpu>();
-      if (news) take_doorbell(rung, word);
-      port::sync_warp(kFullWarp);
-    }
-    return any || port::ballot(kFullWarp, mine_.next < mine_.producer && mine_.pause == 0) != 0;
+    if (all && full_) stop_if_asked();
+    const bool news = mine_.polls_word ? ahead_of(swap_bytes(word)) != 0
+                                       : rung[0] != mine_.seen[0] || rung[1] != mine_.seen[1];
+    const std::uint32_t any = port::ballot(kFullWarp, news);
+    if (any == 0) return false;
+    // What posters stored before they rang is visible behind this.
+    acquire_fence();
+    if (news && mine_.exists) take_doorbell(rung, word);
+    port::sync_warp(kFullWarp);
+    if (full_ || (any >> kStopLane & 1u) == 0) return true;
+    stop();
+    return any != 1u << kStopLane;
+  }
+
+  /// Where the last lane has a queue, and cannot look for it.
+  __device__ void stop_if_asked() {
+    if (port::load<Scope::system>(&p_.control->stop) != 0) stop();
+  }
+  /// At the end of the next look that finds nothing.
+  __device__ void stop() {
+    stopping_ = true;
+    unfinished_ = true;
+    if (!mine_.exists) mine_.polls_word = false;
   }
 
   __device__ std::uint16_t ahead_of(std::uint32_t index) const {
@@ -193,7 +194,7 @@ class EngineWarp {
   }
 
   __device__ void take_doorbell(const std::uint64_t (&rung)[kGpuRegisters], std::uint32_t word) {
-    if (mine_.polls_record) {
+    if (mine_.polls_word) {
       announce(swap_bytes(word));
       return;
     }
@@ -225,9 +226,106 @@ class EngineWarp {
 
   // Serving ------------------------------------------------------------------------------------------
 
+  /// Each lane the one WQE that waits in its queue, if it is a hot one.
+  __device__ void serve_hot_singles() {
+    const bool single = mine_.next + 1 == mine_.producer && mine_.hot.memory != nullptr &&
+                        mine_.state == GpuQueueState::active;
+    if (!single) return;
+    const BlockWords block = fetch_block(mine_.hot.blocks + hot_offset(mine_.hot, mine_.next));
+    HotWrite w;
+    if (!take_hot(mine_.hot, block, w)) return;
+    if (!mine_.hot.unordered) release_fence(mine_.stored);
+    store_hot(w);
+    mine_.stored = Reach::gpu;
+    if (w.signalled) {
+      push_hot(mine_.hot, mine_.next, mine_.completions++);
+      mine_.stored = Reach::none;
+    }
+    mine_.next = mine_.producer;
+  }
+
+  __device__ static std::uint64_t hot_offset(const HotWrites& hot, std::uint64_t index) {
+    return (static_cast<std::uint32_t>(index) & hot.block_mask) * std::uint64_t{wire::kBlockBytes};
+  }
+
   __device__ void serve_all() {
-    std::uint32_t waiting = port::ballot(kFullWarp, mine_.exists && mine_.next < mine_.producer);
-    for (; waiting != 0; waiting &= waiting - 1) serve(port::first_lane(waiting));
+    std::uint32_t waiting = port::ballot(kFullWarp, mine_.exists && mine_.waits());
+    for (; waiting != 0; waiting &= waiting - 1) {
+      const std::uint32_t owner = port::first_lane(waiting);
+      if (!serve_hot_batches(owner)) serve(owner);
+    }
+    unfinished_ = stopping_ || port::ballot(kFullWarp, mine_.waits()) != 0;
+  }
+
+  /// The front of one queue, by all lanes, as far as its WQEs are hot ones. \return whether there was nothing
+  /// else, and the queue has had its turn
+  __device__ bool serve_hot_batches(std::uint32_t owner) {
+    const bool able = mine_.hot.memory != nullptr && mine_.state == GpuQueueState::active;
+    if (port::shuffle(kFullWarp, able ? 1u : 0u, owner) == 0) return false;
+    const HotWrites hot = shuffle_all(mine_.hot, owner);
+    const auto next = port::shuffle(kFullWarp, mine_.next, owner);
+    auto left = static_cast<std::uint32_t>(port::shuffle(kFullWarp, mine_.producer, owner) - next);
+    Reach stored =
+        static_cast<Reach>(port::shuffle(kFullWarp, static_cast<std::uint32_t>(mine_.stored), owner));
+    std::uint32_t done = 0;
+    bool all_hot = true;
+    std::uint32_t owed = 0;  // one more than the last signalled one, counted from `next`; 0: none
+    BlockWords block{};
+    if (lane_ < left) block = fetch_block(hot.blocks + hot_offset(hot, next + lane_));
+    for (std::uint32_t round = 0; round < kRounds && done < left; ++round) {
+      HotWrite w;
+      const bool good = lane_ < left - done && take_hot(hot, block, w);
+      // The next ones travel while these are carried out.
+      if (left - done > kWarpSize + lane_)
+        block = fetch_block(hot.blocks + hot_offset(hot, next + done + kWarpSize + lane_));
+      const std::uint32_t bad = ~port::ballot(kFullWarp, good);
+      const std::uint32_t run = bad == 0 ? kWarpSize : port::first_lane(bad);
+      store_run(hot, w, run, stored);
+      const std::uint32_t signalled = port::ballot(kFullWarp, lane_ < run && w.signalled);
+      if (signalled != 0) owed = done + port::last_lane(signalled) + 1;
+      done += run;
+      if (run < kWarpSize) {
+        all_hot = done == left;
+        break;
+      }
+    }
+    port::sync_warp(kFullWarp);
+    if (lane_ == owner) {
+      if (owed != 0) push_hot(hot, next + owed - 1, mine_.completions++);
+      mine_.stored = owed != 0 ? Reach::none : stored;
+      mine_.next += done;
+    }
+    return all_hot;
+  }
+
+  /// Unless they may pass each other, each WRITE is seen before the next one.
+  __device__ void store_run(const HotWrites& hot, const HotWrite& w, std::uint32_t run, Reach& stored) {
+    if (run == 0) return;
+    if (hot.unordered) {
+      if (lane_ < run) store_hot(w);
+    } else {
+      for (std::uint32_t i = 0; i < run; ++i) {
+        if (lane_ == i) {
+          release_fence(stored);
+          store_hot(w);
+        }
+        stored = Reach::gpu;
+        port::sync_warp(kFullWarp);
+      }
+    }
+    stored = Reach::gpu;
+  }
+
+  template <class T>
+  __device__ static T shuffle_all(const T& value, std::uint32_t owner) {
+    static_assert(sizeof(T) % 4 == 0);
+    std::uint32_t words[sizeof(T) / 4];
+    memcpy(words, &value, sizeof value);
+#pragma unroll
+    for (std::uint32_t& word : words) word = port::shuffle(kFullWarp, word, owner);
+    T result;
+    memcpy(&result, words, sizeof result);
+    return result;
   }
 
   __device__ void serve(std::uint32_t owner) {
@@ -243,6 +341,7 @@ class EngineWarp {
     t.state =
         static_cast<GpuQueueState>(port::shuffle(kFullWarp, static_cast<std::uint32_t>(mine_.state), owner));
     t.pause = 0;
+    t.stored = static_cast<Reach>(port::shuffle(kFullWarp, static_cast<std::uint32_t>(mine_.stored), owner));
     for (std::uint32_t round = 0; round < kRounds && t.next < t.producer && t.pause == 0; ++round) {
       if (t.state == GpuQueueState::flushing) {
         flush(q, t);
@@ -256,6 +355,7 @@ class EngineWarp {
       mine_.completions = t.completions;
       mine_.state = t.state;
       mine_.pause = t.pause;
+      mine_.stored = t.stored;
     }
   }
 
@@ -300,6 +400,7 @@ class EngineWarp {
     if (lane_ < run) move = check_single(tables_, q, w);
     const std::uint32_t failed = port::ballot(kFullWarp, lane_ < run && move.failure != 0);
     const std::uint32_t good = failed != 0 ? port::first_lane(failed) : run;
+    if (good != 0) heat(q, t.owner, w, move);
     execute(t, w, block, move, good);
     complete(q, t, w, good);
     t.next += good;
@@ -307,6 +408,21 @@ class EngineWarp {
     const FailureWord why = port::shuffle(kFullWarp, move.failure, good);
     const auto opcode = port::shuffle(kFullWarp, static_cast<std::uint32_t>(w.opcode), good);
     fail(q, t, 1, static_cast<wire::WqeOpcode>(opcode), why);
+  }
+
+  /// Lane 0's WQE has passed every check: those that are like it pass them, too.
+  __device__ void heat(const GpuQueuePair& q, std::uint32_t owner, const SingleWqe& w, const Move& move) {
+    const bool hot = w.inlined && w.bytes != 0 && move.reach == Reach::gpu;
+    if (port::shuffle(kFullWarp, hot ? 1u : 0u, 0) == 0) return;
+    const std::uint32_t key = port::shuffle(kFullWarp, w.remote_key, 0);
+    if (lane_ != owner || mine_.hot.blocks == nullptr) return;
+    const MkeyEntry& entry = tables_.key(key >> 8);
+    if (entry.length < HotWrites::kMostBytes) return;
+    mine_.hot.memory = entry.memory;
+    mine_.hot.address = entry.address;
+    mine_.hot.last_offset = entry.length - HotWrites::kMostBytes;
+    mine_.hot.raw_key = Be32(key).raw();
+    mine_.hot.unordered = q.unordered_writes || (entry.access & kAccessRelaxedOrdering) != 0;
   }
 
   /// The first `count` WQEs. Writes to memory of relaxed ordering pass each other, everything else is seen in
@@ -320,7 +436,7 @@ class EngineWarp {
     const Reach reach = far != 0 ? Reach::system : Reach::gpu;
     if (count == 0) return;
     if (port::ballot(kFullWarp, in_count && !move.unordered) == 0) {
-      fence(t.stored);
+      release_fence(t.stored);
       if (in_count) execute_small(w, block, move);
       t.stored = wider(t.stored, reach);
       port::sync_warp(kFullWarp);
@@ -332,14 +448,14 @@ class EngineWarp {
       const std::uint32_t i = port::first_lane(todo);
       if ((smalls >> i & 1u) != 0) {
         if (lane_ == i) {
-          fence(t.stored);
+          release_fence(t.stored);
           execute_small(w, block, move);
         }
       } else {
         const auto to = port::shuffle(kFullWarp, reinterpret_cast<std::uint64_t>(move.to), i);
         const auto from = port::shuffle(kFullWarp, reinterpret_cast<std::uint64_t>(move.from), i);
         const std::uint32_t bytes = port::shuffle(kFullWarp, w.bytes, i);
-        fence(t.stored);
+        release_fence(t.stored);
         copy_bytes(reinterpret_cast<unsigned char*>(to), reinterpret_cast<const unsigned char*>(from), bytes,
                    Movers{lane_, kWarpSize});
       }
@@ -554,7 +670,7 @@ class EngineWarp {
     const bool immediate = w.opcode == wire::WqeOpcode::rdma_write_immediate;
     if (immediate && !receive_posted(q, t, w)) return;
     if (w.total_bytes != 0) {
-      fence(t.stored);
+      release_fence(t.stored);
       execute_general(tables_, q, w, move.to, lane_);
       t.stored = move.reach;
       port::sync_warp(kFullWarp);
@@ -612,6 +728,9 @@ class EngineWarp {
   const std::uint32_t warp_;
   const std::uint32_t warps_;
   LaneQueue mine_;
+  bool full_ = false;             ///< the last lane has a queue of its own
+  bool stopping_ = false;         ///< the engine has been asked to end
+  bool unfinished_ = false;       ///< there is something to do that no doorbell will announce
   std::uint64_t idle_since_ = 0;  ///< ns; 0: it works
   std::uint32_t works_ = 0;
 };

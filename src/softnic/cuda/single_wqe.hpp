@@ -52,7 +52,7 @@ BELFRY_FN inline bool decode_single(const BlockWords& block, std::uint32_t qpn, 
   if (queue >> 8 != qpn || segments == 0 || segments > wire::kSegmentsPerBlock) return false;
   out.opcode = static_cast<wire::WqeOpcode>(head & 0xff);
   const auto flags = static_cast<std::uint8_t>(block.word[1] >> 24);
-  out.signalled = (flags & wire::kWqeCompletionMask) == wire::kWqeCompletionAlways;
+  out.signalled = (flags & wire::kWqeCompletionAlways) != 0;
   out.bytes = 0;
   out.inlined = false;
   if (out.opcode == wire::WqeOpcode::nop) return true;

@@ -20,8 +20,9 @@ using device::Announce;
 /// A batch ends at each quarter of the ring, whatever was asked for: a queue that is full of WQEs which
 /// nobody announced would wait for ever.
 BELFRY_FN inline bool ends_batch(const SendQueue& queue, std::uint64_t first, std::uint64_t end) {
-  const std::uint32_t quarter = queue.log_blocks > 2 ? queue.log_blocks - 2u : 0u;
-  return (first >> quarter) != (end >> quarter);
+  const std::uint32_t quarter = queue.log_blocks > 2 ? 1u << (queue.log_blocks - 2u) : 1u;
+  // Whether [first, end) passes a quarter's end; a WQE of a whole quarter does.
+  return (static_cast<std::uint32_t>(end) & (quarter - 1u)) < static_cast<std::uint32_t>(end - first);
 }
 
 /// Slots of a send queue, or why there are none.
@@ -56,7 +57,9 @@ class RoomWait {
 };
 
 BELFRY_FN inline bool has_room(const SendQueue& queue, std::uint64_t end, std::uint64_t consumer) {
-  return !port::kept(port::Step::check_space) || end - consumer <= (std::uint64_t{1} << queue.log_blocks);
+  // Never more than a ring and a WQE apart: 32 bits tell.
+  return !port::kept(port::Step::check_space) ||
+         static_cast<std::uint32_t>(end) - static_cast<std::uint32_t>(consumer) <= 1u << queue.log_blocks;
 }
 
 }  // namespace detail

@@ -1,0 +1,68 @@
+#pragma once
+/// \file
+/// A queue, in the registers of the lane that looks after it. Constant memory is a hundred cycles away and
+/// global memory three hundred: what every doorbell needs is here.
+
+#include <cstdint>
+
+#include "softnic/cuda/completion.cuh"
+#include "softnic/gpu/gpu_tables.hpp"
+
+namespace belfry::softnic::cuda {
+
+/// What the commonest WQE needs: a WRITE of a few inline bytes, to memory of the key that the queue wrote to
+/// last, completed in a collapsed CQ of the queue's own. Whatever is not plainly that goes the long way.
+struct HotWrites {
+  const unsigned char* blocks = nullptr;
+  unsigned char* entry = nullptr;   ///< of the CQ
+  unsigned char* memory = nullptr;  ///< null: no key is known to be good
+  std::uint64_t address = 0;        ///< the key's first
+  std::uint64_t last_offset = 0;    ///< at which kMostBytes still lie inside
+  std::uint32_t block_mask = 0;
+  std::uint32_t qpn_segments = 0;  ///< the control segment's second word, as it is stored
+  std::uint32_t raw_key = 0;       ///< as it is stored
+  std::uint32_t user_index = 0;
+  std::uint32_t log_entries = 0;
+  bool unordered = false;
+
+  static constexpr std::uint32_t kSegments = 3;    ///< control, remote address, inline data
+  static constexpr std::uint32_t kMostBytes = 12;  ///< that one inline segment holds
+};
+
+struct LaneQueue {
+  const std::uint64_t* doorbell = nullptr;
+  const std::uint32_t* record = nullptr;
+  std::uint64_t producer = 0, next = 0;
+  std::uint64_t seen[kGpuRegisters] = {};
+  std::uint64_t completions = 0;  ///< producer of its CQ, where that is its own
+  std::uint64_t pause = 0;        ///< ns; nothing is tried before
+  std::uint64_t silent_since = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t rnr_tries = 0;
+  GpuQueueState state = GpuQueueState::idle;
+  Reach stored = Reach::none;  ///< since the last fence
+  bool exists = false, no_record = false;
+  bool polls_word = false;    ///< looks at `record`, and not at the registers
+  bool second_rings = false;  ///< of the page's registers
+  HotWrites hot;
+
+  __device__ bool waits() const { return next < producer; }
+};
+
+/// All but the key, which the first WRITE brings. \return nothing known where the queue is of another kind
+__device__ inline HotWrites hot_writes_of(const GpuQueuePair& q) {
+  HotWrites hot;
+  const GpuRing& ring = q.completions;
+  if (!ring.collapsed || ring.shared || ring.in_host_memory || !q.reachable ||
+      q.max_message < HotWrites::kMostBytes)
+    return hot;
+  hot.blocks = q.blocks;
+  hot.entry = entry_at(ring, 0);
+  hot.block_mask = q.block_mask;
+  hot.qpn_segments = Be32(q.number << 8 | HotWrites::kSegments).raw();
+  hot.user_index = q.user_index;
+  hot.log_entries = ring.log_entries;
+  return hot;
+}
+
+}  // namespace belfry::softnic::cuda
