@@ -17,10 +17,28 @@
 namespace belfry::bench {
 namespace {
 
-constexpr std::uint32_t kPosters = 16;
-constexpr std::uint32_t kBatch = 32;
-constexpr std::size_t kTrafficBytes = std::size_t{256} << 20;  // several times the L2
-constexpr std::size_t kPayloadBytes = std::size_t{kPosters} * kBatch * kLitmusBytes;
+constexpr std::uint32_t kMostPosters = 112;
+constexpr std::uint32_t kMostBatch = 64;
+constexpr std::uint32_t kBlocks = 112;  // leaves some multiprocessors to the NIC
+
+/// What the user may choose.
+struct Shape {
+  std::uint32_t posters = 1;
+  std::uint32_t batch = 1;
+  bool from_memory = false;
+  std::uint32_t traffic_mib = 1;
+  std::uint32_t traffic_threads = 1;  ///< in a block
+
+  Grid grid() const { return {kBlocks, port::kWarpSize + traffic_threads}; }
+  std::size_t traffic_bytes() const { return std::size_t{traffic_mib} << 20; }
+  std::size_t payload_bytes() const { return std::size_t{posters} * batch * kLitmusBytes; }
+};
+
+Shape shape_of(const RunContext& run) {
+  const auto number = [&](const char* name) { return static_cast<std::uint32_t>(run.parameter(name)); };
+  return {number("posters"), number("batch"), run.parameter("payload") != 0, number("traffic-mib"),
+          number("traffic-threads")};
+}
 
 struct Arm {
   device::Ordering ordering;
@@ -52,14 +70,15 @@ bool nic_polls_records() {
   return poll != nullptr && std::strcmp(poll, "record") == 0;
 }
 
-std::unique_ptr<DeviceGroup> make_group(const RunContext& run, device::DoorbellMode mode) {
-  auto options = device_options(2 * kPayloadBytes);
+std::unique_ptr<DeviceGroup> make_group(const RunContext& run, const Shape& shape,
+                                        device::DoorbellMode mode) {
+  auto options = device_options(2 * shape.payload_bytes());
   options.doorbell = mode;
-  options.queues_a_peer = kPosters;
+  options.queues_a_peer = shape.posters;
   options.blocks = 256;
   // Payloads need no order among themselves, and go faster without.
   options.windows.front().access = host::kAllAccess | host::Access::relaxed_ordering;
-  options.windows.push_back({.bytes = kTrafficBytes});
+  options.windows.push_back({.bytes = 2 * shape.traffic_bytes()});
   place_for_lanes(run, options);
   return std::make_unique<DeviceGroup>(run.options().nic, 2, options);
 }
@@ -69,7 +88,8 @@ struct Tally {
   std::uint64_t writes = 0;
   std::uint64_t stale = 0;
   std::uint64_t torn = 0;
-  std::uint64_t violations() const { return stale + torn; }
+  std::uint64_t refused = 0;
+  std::uint64_t violations() const { return stale + torn + refused; }
 };
 
 void add(Tally& tally, const LitmusResult& result, const std::string& arm) {
@@ -77,33 +97,38 @@ void add(Tally& tally, const LitmusResult& result, const std::string& arm) {
   tally.writes += result.writes;
   tally.stale += result.stale;
   tally.torn += result.torn;
+  tally.refused += result.refused;
 }
 
-void measure(const RunContext& run, const DeviceGroup& group, LitmusRunner& runner, const Arm& arm,
-             const std::string& name, Tally& tally) {
+void measure(const RunContext& run, const Shape& shape, const DeviceGroup& group, LitmusRunner& runner,
+             const Arm& arm, const std::string& name, Tally& tally) {
   for (const int pe : {0, 1})
     group.edit_window(
         pe, [](std::span<std::byte> window) { std::fill(window.begin(), window.end(), std::byte{}); });
   const auto results =
-      std::static_pointer_cast<LitmusResult>(runner.allocate(kPosters * sizeof(LitmusResult)));
+      std::static_pointer_cast<LitmusResult>(runner.allocate(shape.posters * sizeof(LitmusResult)));
   const auto traffic = group.pe(0).windows().memory(1).span();
   group.clear_start(0, 1, 128);
   LitmusJob job;
   job.view = group.pe(0).view();
   job.peer = 1;
-  job.batch = kBatch;
-  job.rounds = std::max<std::uint64_t>(run.iterations() / (kPosters * kBatch), 1);
+  job.posters = shape.posters;
+  job.is_control = !arm.safe;
+  job.batch = shape.batch;
+  job.from_memory = shape.from_memory;
+  job.rounds = std::max<std::uint64_t>(run.iterations() / (shape.posters * shape.batch), 1);
   job.source = {0, 0};
-  job.target = {0, kPayloadBytes};
-  job.landed = reinterpret_cast<const std::uint64_t*>(group.window(1).data() + kPayloadBytes);
+  job.target = {0, shape.payload_bytes()};
+  job.landed = reinterpret_cast<const std::uint64_t*>(group.window(1).data() + shape.payload_bytes());
   job.traffic = reinterpret_cast<std::uint64_t*>(traffic.data());
   job.traffic_words = traffic.size() / sizeof(std::uint64_t);
   job.results = results.get();
-  runner.run(arm.ordering, arm.mode, {kPosters, 256}, job);
-  for (std::uint32_t i = 0; i < kPosters; ++i) add(tally, results.get()[i], name);
+  runner.run(arm.ordering, arm.mode, shape.grid(), job);
+  for (std::uint32_t i = 0; i < shape.posters; ++i) add(tally, results.get()[i], name);
 }
 
-Record record_of(const RunContext& run, const std::string& name, const Arm& arm, const Tally& tally) {
+Record record_of(const RunContext& run, const Shape& shape, const std::string& name, const Arm& arm,
+                 const Tally& tally) {
   Record record = run.record(name, "violations");
   record.p50 = static_cast<double>(tally.violations());
   record.count = tally.writes;
@@ -113,6 +138,12 @@ Record record_of(const RunContext& run, const std::string& name, const Arm& arm,
   set(record.parameters, "writes", static_cast<std::int64_t>(tally.writes));
   set(record.parameters, "stale", static_cast<std::int64_t>(tally.stale));
   set(record.parameters, "torn", static_cast<std::int64_t>(tally.torn));
+  set(record.parameters, "refused", static_cast<std::int64_t>(tally.refused));
+  set(record.parameters, "traffic_mib", std::int64_t{shape.traffic_mib});
+  set(record.parameters, "traffic_threads", std::int64_t{shape.traffic_threads});
+  set(record.parameters, "posters", std::int64_t{shape.posters});
+  set(record.parameters, "batch", std::int64_t{shape.batch});
+  set(record.parameters, "payload", std::string(shape.from_memory ? "pointer" : "inline"));
   set(record.parameters, "claimed", std::string(arm.safe ? "safe" : "unsafe"));
   set(record.parameters, "nic_polls", std::string(nic_polls_records() ? "record" : "doorbell"));
   set(record.parameters, "lanes", std::string("cuda"));
@@ -131,7 +162,8 @@ void note_bounds(RunContext& run, const std::map<std::string, Arm>& arms,
                       name, writes, writes / 3));
     } else {
       run.note(
-          fmt::format("{}: {} stale and {} torn in {:.3g} writes", name, tally.stale, tally.torn, writes));
+          fmt::format("{}: {} stale, {} torn and {} refused by the NIC in {:.3g} writes", name, tally.stale,
+                      tally.torn, tally.refused, writes));
     }
     if (!arm.safe && tally.violations() == 0) blind += (blind.empty() ? "" : ", ") + name;
   }
@@ -144,11 +176,12 @@ std::vector<Record> run_litmus(RunContext& run) {
   if (!on_gpu(run))
     throw std::invalid_argument("litmus needs --lanes cuda: a CPU's lanes keep their stores in order");
   const auto arms = arms_of(nic_polls_records());
+  const Shape shape = shape_of(run);
   const auto runner = make_litmus_runner();
   std::map<device::DoorbellMode, std::unique_ptr<DeviceGroup>> groups;
   for (const std::string& name : run.arms()) {
     auto& group = groups[arms.at(name).mode];
-    if (group == nullptr) group = make_group(run, arms.at(name).mode);
+    if (group == nullptr) group = make_group(run, shape, arms.at(name).mode);
   }
   const host::DeviceEndpoint& first = groups.begin()->second->pe(0);
   run.use_nic(describe_nic_of_lanes(run, first.context()));
@@ -156,12 +189,12 @@ std::vector<Record> run_litmus(RunContext& run) {
   std::map<std::string, Tally> tallies;
   run.interleave([&](const std::string& name, unsigned) {
     const Arm& arm = arms.at(name);
-    measure(run, *groups.at(arm.mode), *runner, arm, name, tallies[name]);
+    measure(run, shape, *groups.at(arm.mode), *runner, arm, name, tallies[name]);
   });
   note_bounds(run, arms, tallies);
   std::vector<Record> records;
   for (const std::string& name : run.arms())
-    records.push_back(record_of(run, name, arms.at(name), tallies.at(name)));
+    records.push_back(record_of(run, shape, name, arms.at(name), tallies.at(name)));
   return records;
 }
 
@@ -176,7 +209,14 @@ Experiment litmus_experiment() {
         {name, arm.safe ? "claimed safe: no violation" : "the control: must be seen to fail", ""});
   experiment.metrics = {
       {"violations", "count",
-       "whose payload was an older one's (stale) or parts of two (torn), under memory traffic"}};
+       "whose payload was an older one's (stale) or parts of two (torn), or that the NIC refused, under traffic"}};
+  experiment.parameters = {
+      {"posters", 64, 1, kMostPosters, "threads that post, each on a queue and in a block of its own"},
+      {"batch", 1, 1, kMostBatch, "WQEs a doorbell"},
+      {"traffic-mib", 256, 1, 4096, "MiB that the other threads write to; an H200's L2 holds 50"},
+      {"traffic-threads", 480, 0, 992, "of each block: they write as fast as they can"},
+      {"payload", 0, 0, 1, "8 B in the WQE, or 32 B that the NIC fetches", {"inline", "pointer"}},
+  };
   experiment.runs_on_gpu = true;
   experiment.passes = 2;
   experiment.iterations = 20'000'000;

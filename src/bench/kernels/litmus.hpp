@@ -16,22 +16,27 @@ struct LitmusResult {
   std::uint64_t writes = 0;
   std::uint64_t stale = 0;  ///< payloads that are not this write's
   std::uint64_t torn = 0;   ///< payloads of more than one write
+  /// WQEs that made no sense to the NIC: parts of two, or of none. The queue is lost, and its poster ends.
+  std::uint64_t refused = 0;
   KernelEnd end;
 };
 
-/// The first thread of each block posts on a queue of its own; the others of all blocks write and read all
-/// over `traffic` until every poster has ended.
+/// The first thread of each of the first `posters` blocks posts on a queue of its own, and has its warp to
+/// itself; all other threads write all over `traffic` until every poster has ended.
 struct LitmusJob {
   device::EndpointView view;
   std::uint32_t peer = 0;
-  std::uint32_t batch = 32;  ///< writes a doorbell
+  std::uint32_t posters = 1;
+  bool is_control = false;   ///< a NIC that refuses a WQE is a finding, and no failure
+  std::uint32_t batch = 1;   ///< writes a doorbell
+  bool from_memory = false;  ///< payloads of kLitmusBytes that the NIC fetches; else 8 B in the WQE
   std::uint64_t rounds = 0;
   device::Place source;              ///< `batch` payloads for each poster
   device::Place target;              ///< likewise, at the peer
   const std::uint64_t* landed;       ///< the target, where this kernel sees it
   std::uint64_t* traffic = nullptr;  ///< `traffic_words` words; the first counts the posters that have ended
   std::uint64_t traffic_words = 0;   ///< a power of two
-  LitmusResult* results = nullptr;   ///< [block]
+  LitmusResult* results = nullptr;   ///< [poster]
 };
 
 template <class Policy>
@@ -39,10 +44,12 @@ struct LitmusKernel {
   LitmusJob job;
 
   BELFRY_FN void operator()() const {
-    if (port::thread_index() != 0) return make_traffic();
+    const std::uint32_t me = port::block_index();
+    if (me >= job.posters || port::thread_index() >= port::kWarpSize) return make_traffic();
+    if (port::thread_index() != 0) return;
     LitmusResult result;
     post(result);
-    job.results[port::block_index()] = result;
+    job.results[me] = result;
     port::fetch_add<port::Scope::gpu, port::Order::release>(job.traffic, std::uint64_t{1});
   }
 
@@ -53,22 +60,24 @@ struct LitmusKernel {
     return write << 8 | word << 4 | 1u;
   }
 
+  BELFRY_FN std::uint32_t words() const { return job.from_memory ? kLitmusWords : 1; }
+
   BELFRY_FN void post(LitmusResult& result) const {
     device::gda::Channel<Policy> channel(job.view, job.peer, port::block_index());
     const std::uint64_t first = std::uint64_t{port::block_index()} * job.batch;
-    auto* source = reinterpret_cast<std::uint64_t*>(own_address(job.view, job.source)) + first * kLitmusWords;
     const std::uint64_t* landed = job.landed + first * kLitmusWords;
     for (std::uint64_t round = 1; round <= job.rounds; ++round) {
       device::Operation op;
-      for (std::uint32_t i = 0; i < job.batch && op.ok(); ++i) {
-        for (std::uint32_t w = 0; w < kLitmusWords; ++w) source[i * kLitmusWords + w] = value_of(round, w);
-        const std::uint64_t at = (first + i) * kLitmusBytes;
-        op = channel.put(device::Thread{}, job.target + at, job.source + at, kLitmusBytes,
-                         i + 1 == job.batch ? device::gda::Announce::now : device::gda::Announce::later,
-                         kKernelTimeout);
-      }
+      for (std::uint32_t i = 0; i < job.batch && op.ok(); ++i)
+        op = put(channel, first + i, round,
+                 i + 1 == job.batch ? device::gda::Announce::now : device::gda::Announce::later);
       const device::Outcome outcome =
           op.ok() ? channel.wait(device::Thread{}, op, kKernelTimeout) : outcome_of(op);
+      if (outcome.status == device::Status::completion_error && job.is_control) {
+        ++result.writes;
+        ++result.refused;
+        return;
+      }
       if (!outcome.ok()) {
         result.end.outcome = outcome;
         return;
@@ -78,24 +87,40 @@ struct LitmusKernel {
     }
   }
 
-  BELFRY_FN static void look(const std::uint64_t* landed, std::uint64_t round, LitmusResult& result) {
+  template <class Channel>
+  BELFRY_FN device::Operation put(Channel& channel, std::uint64_t slot, std::uint64_t round,
+                                  device::gda::Announce announce) const {
+    const device::Place remote = job.target + slot * kLitmusBytes;
+    if (!job.from_memory)
+      return channel.put_value(device::Thread{}, remote, value_of(round, 0), announce, kKernelTimeout);
+    const device::Place local = job.source + slot * kLitmusBytes;
+    auto* source = reinterpret_cast<std::uint64_t*>(own_address(job.view, local));
+    for (std::uint32_t w = 0; w < kLitmusWords; ++w) source[w] = value_of(round, w);
+    return channel.put(device::Thread{}, remote, local, kLitmusBytes, announce, kKernelTimeout);
+  }
+
+  BELFRY_FN void look(const std::uint64_t* landed, std::uint64_t round, LitmusResult& result) const {
     std::uint32_t right = 0;
-    for (std::uint32_t w = 0; w < kLitmusWords; ++w)
+    for (std::uint32_t w = 0; w < words(); ++w)
       right += port::load<port::Scope::system>(landed + w) == value_of(round, w) ? 1 : 0;
     ++result.writes;
     if (right == 0) ++result.stale;
-    if (right != 0 && right != kLitmusWords) ++result.torn;
+    if (right != 0 && right != words()) ++result.torn;
   }
 
+  /// Stores only: a thread that waits for loads keeps little under way.
   BELFRY_FN void make_traffic() const {
-    std::uint64_t at = port::block_index() * std::uint64_t{port::threads_a_block()} + port::thread_index();
-    std::uint64_t sum = 0;
+    constexpr std::uint32_t kStores = 8;
+    std::uint32_t at = (port::block_index() * port::threads_a_block() + port::thread_index()) * 2654435761u;
+    // The upper half, in units of 16 B.
+    const std::uint64_t units = job.traffic_words / 4;
+    auto* const area = reinterpret_cast<port::Vector16*>(job.traffic + job.traffic_words / 2);
     for (std::uint32_t turn = 0;; ++turn) {
-      at = at * 6364136223846793005u + 1442695040888963407u;
-      std::uint64_t* word = job.traffic + 16 + (at >> 20) % (job.traffic_words - 16);
-      sum += *word;
-      *word = sum;
-      if (turn % 64 == 0 && port::poll<port::Scope::gpu>(job.traffic) >= port::block_count()) return;
+      for (std::uint32_t i = 0; i < kStores; ++i) {
+        at = at * 1664525u + 1013904223u;
+        port::store_segment(area + ((at >> 4) & (units - 1)), {at, turn});
+      }
+      if (turn % 16 == 0 && port::poll<port::Scope::gpu>(job.traffic) >= job.posters) return;
     }
   }
 };

@@ -78,6 +78,8 @@ class EngineWarp {
     mine_.exists = true;
     mine_.doorbell = q.doorbell;
     mine_.record = q.record;
+    mine_.number = q.number;
+    mine_.block_mask = q.block_mask;
     mine_.no_record = q.no_record;
     mine_.polls_word = q.polls_record;
     mine_.state = q.state;
@@ -198,14 +200,13 @@ class EngineWarp {
       announce(swap_bytes(word));
       return;
     }
-    const std::uint32_t number = tables_.queue(mine_.slot).number;
     bool told = mine_.no_record;
 #pragma unroll
     for (unsigned i = 0; i < kGpuRegisters; ++i) {
       if (rung[i] == mine_.seen[i]) continue;
       mine_.seen[i] = rung[i];
       // A page's other register is another queue's. One that queues share may hold any of theirs.
-      if (wire::doorbell_qpn(rung[i]) != number) continue;
+      if (wire::doorbell_qpn(rung[i]) != mine_.number) continue;
       mine_.second_rings = i == 1;
       if (announce(wire::doorbell_index(rung[i]))) told = true;
     }
@@ -218,7 +219,7 @@ class EngineWarp {
   __device__ bool announce(std::uint32_t index) {
     const std::uint16_t ahead = ahead_of(index);
     // Never more outstanding than the queue holds: what says otherwise is old, or nonsense.
-    if (ahead == 0 || mine_.producer + ahead - mine_.next > tables_.queue(mine_.slot).block_mask + 1)
+    if (ahead == 0 || mine_.producer + ahead - mine_.next > mine_.block_mask + 1)
       return false;
     mine_.producer += ahead;
     return true;

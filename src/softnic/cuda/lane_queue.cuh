@@ -38,6 +38,8 @@ struct LaneQueue {
   std::uint64_t pause = 0;        ///< ns; nothing is tried before
   std::uint64_t silent_since = 0;
   std::uint32_t slot = 0;
+  std::uint32_t number = 0;
+  std::uint32_t block_mask = 0;
   std::uint32_t rnr_tries = 0;
   GpuQueueState state = GpuQueueState::idle;
   Reach stored = Reach::none;  ///< since the last fence

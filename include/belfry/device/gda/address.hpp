@@ -39,6 +39,20 @@ class UsedWindows {
     return own_.contains(place.offset, bytes);
   }
 
+  /// Both at once, for a WQE that names no memory of this PE's.
+  /// \return whether the peer's copy holds `bytes` from `place` on; if not `checked`, that is taken for granted
+  template <bool checked>
+  BELFRY_FN bool find_remote(const EndpointView& view, std::uint32_t pe, Place place, std::uint64_t bytes,
+                             Remote& remote) {
+    if (place.window != peer_window_) {
+      if (checked && place.window >= view.window_count) return false;
+      look_at_peer(view, pe, place.window);
+    }
+    if (checked && !(place.offset <= peer_bytes_ && bytes <= peer_bytes_ - place.offset)) return false;
+    remote = {peer_.address + place.offset, peer_.rkey};
+    return true;
+  }
+
   // \pre the window exists
 
   BELFRY_FN Remote remote_of(const EndpointView& view, std::uint32_t pe, Place place) {

@@ -79,8 +79,9 @@ class Channel {
                                 port::Timeout timeout = kDefaultTimeout) {
     static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
     return together(group, [&] {
-      if (!exists_ || !peer_has(remote, sizeof value)) return refused();
-      return post<Policy>(queue_, indices_, value_write(remote, value), announce, timeout);
+      ValueWrite write;
+      if (!exists_ || !find_value_write(remote, value, write)) return refused();
+      return post<Policy>(queue_, indices_, write, announce, timeout);
     });
   }
 
@@ -88,9 +89,10 @@ class Channel {
   BELFRY_FN Operation put_value_each(Warp warp, Place remote, Value value, Announce announce = Announce::now,
                                      port::Timeout timeout = kDefaultTimeout) {
     static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
-    const bool good = exists_ && peer_has(remote, sizeof value);
+    ValueWrite write;
+    const bool good = exists_ && find_value_write(remote, value, write);
     if (port::ballot(warp.mask, !good) != 0) return refused();
-    return post_each<Policy>(warp, queue_, indices_, value_write(remote, value), announce, timeout);
+    return post_each<Policy>(warp, queue_, indices_, write, announce, timeout);
   }
 
   /// put(), and then the signal on the same queue: whoever sees the signal sees the whole payload.
@@ -274,9 +276,22 @@ class Channel {
   }
   template <class Value>
   BELFRY_FN ValueWrite value_write(Place remote, Value value) {
-    std::uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof value);
-    return {remote_of(remote), bits, static_cast<std::uint32_t>(sizeof value)};
+    ValueWrite write = value_alone(value);
+    write.remote = remote_of(remote);
+    return write;
+  }
+  /// \return false where the peer's window does not hold it
+  template <class Value>
+  BELFRY_FN bool find_value_write(Place remote, Value value, ValueWrite& write) {
+    write = value_alone(value);
+    return used_.find_remote<Policy::check_arguments>(view_, pe_, remote, sizeof value, write.remote);
+  }
+  template <class Value>
+  BELFRY_FN static ValueWrite value_alone(Value value) {
+    ValueWrite write;
+    memcpy(&write.value, &value, sizeof value);
+    write.bytes = sizeof value;
+    return write;
   }
 
   /// Posts pieces of at most the device's limit, announcing with the last.

@@ -58,6 +58,11 @@ template <class Policy, class Indices>
 BELFRY_FN Slots begin_post(const SendQueue& queue, Indices& indices, std::uint32_t blocks,
                            port::Timeout timeout) {
   Slots slots;
+  if constexpr (Policy::sharing == Sharing::exclusive) {
+    // Nearly always there is room. Whatever follows is long, and out of the way.
+    slots.first = indices.producer();
+    if (has_room(queue, slots.first + blocks, indices.consumer())) return slots;
+  }
   const std::uint32_t size = 1u << queue.log_blocks;
   if (blocks > size) {
     slots.status = Status::bad_argument;  // no wait would ever make room
