@@ -206,6 +206,7 @@ Scenario baseline_visible() {
 Scenario shared_wrap() { return writes<SharedTuned>("shared_tuned.wrap", {1, 1}, false, slots(0)); }
 Scenario shared_three() { return writes<SharedTuned>("shared_tuned.wrap.three", {1, 1, 1}, false, slots(0)); }
 Scenario shared_warp() { return warp_and_thread<SharedTuned>("shared_tuned.warp_wrap"); }
+Scenario baseline_warp() { return warp_and_thread<Baseline>("baseline.warp_wrap"); }
 
 Check holds(Scenario scenario, bool is_long = false, int deviations = -1) {
   Check c;
@@ -231,23 +232,28 @@ std::vector<Check> proxy_checks() {
     checks.push_back(holds(std::move(s), true));
   checks.push_back(holds(writes<Baseline>("baseline.wrap", {1, 1}, false, slots(0)), true));
   checks.push_back(holds(put_signal("put_signal.add", SignalOperation::add), true));
-  for (Scenario& s :
-       std::vector<Scenario>{shared_three(), shared_warp(), warp_and_thread<Baseline>("baseline.warp_wrap"),
-                             writes<SharedTuned>("shared_tuned.wait", {1, 1}, true, slots(0))})
+  for (Scenario& s : std::vector<Scenario>{shared_three(), shared_warp(), baseline_warp(),
+                                           writes<SharedTuned>("shared_tuned.wait", {1, 1}, true, slots(0))})
     checks.push_back(holds(std::move(s), true, 3));
   return checks;
 }
 
 std::vector<Check> proxy_mutants() {
-  const std::pair<Step, Scenario> all[] = {
+  struct Row {
+    Step step;
+    Scenario scenario;
+    bool random_first = false;
+  };
+  const Row all[] = {
       {Step::proxy_payload_before_descriptor, tuned()},
       {Step::proxy_baseline_release, baseline_visible()},
+      {Step::proxy_baseline_release, baseline_warp(), true},
       {Step::proxy_room, tuned_wrap()},
       {Step::proxy_parity, tuned_wrap()},
       {Step::proxy_acquire_descriptor, tuned()},
       {Step::proxy_acquire_taken, shared_wrap()},
-      {Step::proxy_acquire_cached, shared_three()},
-      {Step::warp_after_reservation, shared_warp()},
+      {Step::proxy_acquire_cached, shared_three(), true},
+      {Step::warp_after_reservation, shared_warp(), true},
       {Step::proxy_release_completion, get()},
       {Step::proxy_acquire_completion, get()},
       {Step::proxy_count_in_order, two_peers()},
@@ -256,9 +262,9 @@ std::vector<Check> proxy_mutants() {
       {Step::signal_after_payload, put_signal("put_signal.set", SignalOperation::set)},
   };
   std::vector<Check> mutants;
-  for (const auto& [step, scenario] : all) {
-    mutants.push_back(mutant_of(step, scenario));
-    mutants.back().random_first = step == Step::proxy_acquire_cached || step == Step::warp_after_reservation;
+  for (const Row& row : all) {
+    mutants.push_back(mutant_of(row.step, row.scenario));
+    mutants.back().random_first = row.random_first;
   }
   return mutants;
 }

@@ -289,10 +289,12 @@ class Channel {
     op.status = port::shuffle(warp.mask, slots.status, leader);
     if (!op.ok()) return op;
     const std::uint64_t first = port::shuffle(warp.mask, slots.first, leader) + offset;
-    // What the leader has acquired of the slots' last producers binds the lanes only now.
+    release_system<Policy>();
+    // What the leader has acquired of the slots' last producers binds the lanes only now. Under
+    // Protocol::baseline it is the fence above that acquires: it stands between the leader's read of the
+    // worker's progress and the lanes' stores (mutants: proxy_baseline_release, warp_after_reservation).
     if constexpr (Policy::protocol != Protocol::tuned)
       if (port::kept(port::Step::warp_after_reservation)) port::sync_warp(warp.mask);
-    release_system<Policy>();
     store_request(ring_, first, request);
     op.index = first + count - 1;
     return op;

@@ -177,7 +177,9 @@ BELFRY_FN void publish_payload() {
   }
 }
 
-/// The control's release of system scope, whatever the form (mutant: proxy_baseline_release).
+/// The control's release of system scope, whatever the form (mutant: proxy_baseline_release). It comes after
+/// the slots are reserved and before anything is stored to them, so it is also the acquire of what the
+/// relaxed read of the worker's progress stands for: the slots' last descriptors.
 template <class Policy>
 BELFRY_FN void release_system() {
   if constexpr (Policy::protocol == Protocol::baseline)
