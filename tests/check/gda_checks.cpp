@@ -228,7 +228,8 @@ Scenario flush_get() {
 
 // ---------------------------------------------------------------- failures
 
-/// Waits for a WRITE of a queue whose WQE at `fails_at` fails.
+/// Waits for a WRITE of a queue whose WQE at `fails_at` fails. What was not posted is answered at once, with
+/// the queue's fault, and was not flushed either.
 template <class Channel>
 void wait_for_either(GdaWorld& g, Channel& channel, const device::Operation& op, std::size_t number,
                      std::uint64_t fails_at) {
@@ -236,7 +237,7 @@ void wait_for_either(GdaWorld& g, Channel& channel, const device::Operation& op,
   const device::Outcome o = channel.wait(device::Thread{}, op, kLong);
   if (o.ok()) return g.ledger.completed(number);
   g.ledger.told_failed(number);
-  const bool is_root = op.index == fails_at;
+  const bool is_root = op.ok() && op.index == fails_at;
   world.require(o.status == device::Status::completion_error && o.fault.kind == device::Fault::Kind::root &&
                     o.fault.index == fails_at && o.fault.syndrome == wire::Syndrome::remote_access &&
                     o.fault.vendor == 0x88,
@@ -244,8 +245,9 @@ void wait_for_either(GdaWorld& g, Channel& channel, const device::Operation& op,
                 fmt::format("block {} failed; its poster is told of block {}, syndrome {:#x}, kind {}",
                             fails_at, o.fault.index, static_cast<unsigned>(o.fault.syndrome),
                             static_cast<unsigned>(o.fault.kind)));
-  world.require(o.syndrome == (is_root ? wire::Syndrome::remote_access : wire::Syndrome::flushed),
-                Property::cause_known, "a WRITE is told the syndrome of another one");
+  const wire::Syndrome own = is_root ? wire::Syndrome::remote_access : wire::Syndrome::flushed;
+  world.require(o.syndrome == (op.ok() ? own : wire::Syndrome::none), Property::cause_known,
+                "a WRITE is told the syndrome of another one");
 }
 
 template <class Policy>
@@ -260,7 +262,7 @@ Scenario failure(std::string name, const std::vector<unsigned>& writes, const Gd
                         std::vector<std::pair<device::Operation, std::size_t>> posted;
                         for (unsigned i = first; i < end; ++i) {
                           std::size_t number = 0;
-                          const device::Operation op = put(g, channel, i, number);
+                          const device::Operation op = put_unless_failed(g, channel, i, number);
                           posted.emplace_back(op, number);
                         }
                         for (const auto& [op, number] : posted) wait_for_either(g, channel, op, number, at);

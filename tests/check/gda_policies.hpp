@@ -40,20 +40,34 @@ inline void expect_done(device::Status status, const char* call) {
                         fmt::format("{} says {}", call, device::status_name(status)));
 }
 
-/// Posts WRITE number i from this thread's own word.
+/// Posts WRITE number i from this thread's own word. Of a queue that has failed the answer may be
+/// completion_error, and then nothing is posted (docs/device-api.md, "Statuses and deadlines").
 /// \param number its number in the ledger
 template <class Channel>
-device::Operation put(GdaWorld& g, Channel& channel, unsigned i, std::size_t& number,
-                      device::Announce announce = device::Announce::now) {
+device::Operation put_unless_failed(GdaWorld& g, Channel& channel, unsigned i, std::size_t& number,
+                                    device::Announce announce = device::Announce::now) {
   number = g.ledger.intend(fmt::format("WRITE {}", i), wire::WqeOpcode::rdma_write,
                            address(g.remote(g.word(i))), payload_of(i));
   port::store<Scope::block>(g.local(g.word(i)), payload_of(i));
   const device::Operation op = channel.put(device::Thread{}, g.word(i), g.word(i), 8, announce);
-  expect_done(op.status, "put");
-  g.ledger.posted(number, op.index);
+  if (op.status == device::Status::completion_error) {
+    g.ledger.not_posted(number);
+  } else {
+    expect_done(op.status, "put");
+    g.ledger.posted(number, op.index);
+  }
   // Of a shared queue a channel holds nothing; its owner holds the indices.
   if constexpr (!std::is_same_v<typename Channel::Indices, device::gda::OwnedIndices>)
-    World::here().remember_only({i, op.index});
+    World::here().remember_only({i, op.index, op.ok() ? 1u : 0u});
+  return op;
+}
+
+/// The same where no WQE fails.
+template <class Channel>
+device::Operation put(GdaWorld& g, Channel& channel, unsigned i, std::size_t& number,
+                      device::Announce announce = device::Announce::now) {
+  const device::Operation op = put_unless_failed(g, channel, i, number, announce);
+  expect_done(op.status, "put");
   return op;
 }
 

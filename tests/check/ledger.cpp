@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace belfry::check {
@@ -25,6 +26,17 @@ void Ledger::know_index(Operation& o, std::uint64_t index) {
 }
 
 void Ledger::posted(std::size_t operation, std::uint64_t index) { know_index(operations_[operation], index); }
+
+void Ledger::not_posted(std::size_t operation) {
+  Operation& o = operations_[operation];
+  const bool failed =
+      std::any_of(operations_.begin(), operations_.end(), [](const Operation& each) { return each.refused; });
+  world_.require(failed, Property::cause_known,
+                 o.name + " is refused by a queue said to have failed, and it has not");
+  world_.require(!o.fetched, Property::exactly_once,
+                 o.name + " is said not to be posted, and the NIC has it");
+  o.not_posted = true;
+}
 
 void Ledger::completed(std::size_t operation) {
   Operation& o = operations_[operation];
@@ -53,6 +65,8 @@ std::size_t Ledger::fetched(wire::WqeOpcode opcode, std::uint64_t remote, std::u
       before = true;
       continue;
     }
+    world_.require(!o.not_posted, Property::exactly_once,
+                   o.name + " is said not to be posted, and the NIC fetches it");
     o.fetched = true;
     know_index(o, index);
     return i;
@@ -77,7 +91,7 @@ void Ledger::executed(std::size_t operation, std::uint64_t value) {
 
 void Ledger::check_all_executed() {
   for (const Operation& o : operations_)
-    world_.require(o.executed || o.refused, Property::exactly_once,
+    world_.require(o.executed || o.refused || o.not_posted, Property::exactly_once,
                    o.name + " was posted and never executed");
 }
 

@@ -21,6 +21,8 @@ class Ledger {
   std::size_t intend(std::string name, wire::WqeOpcode opcode, std::uint64_t remote, std::uint64_t value);
   /// Its poster learnt the index.
   void posted(std::size_t operation, std::uint64_t index);
+  /// Its poster was told that the queue had failed, and that nothing was posted.
+  void not_posted(std::size_t operation);
   /// Its poster was told that it is complete.
   void completed(std::size_t operation);
 
@@ -52,6 +54,7 @@ class Ledger {
     bool executed = false;
     bool refused = false;
     bool completed = false;
+    bool not_posted = false;
   };
   void know_index(Operation& operation, std::uint64_t index);
 

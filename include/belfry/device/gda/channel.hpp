@@ -221,8 +221,11 @@ class Channel {
   /// Why the queue failed; kind none while it works.
   BELFRY_FN Fault fault() const {
     if (!exists_) return Fault{};
-    const Fault latched = decode_fault(indices_.fault(), indices_.consumer(), queue_.qpn);
-    if (latched.kind != Fault::Kind::none || !has_dead_forwarder(queue_)) return latched;
+    if (const std::uint64_t word = indices_.fault(); word != 0) {
+      indices_.acquire_fault();
+      return decode_fault(word, indices_.consumer(), queue_.qpn);
+    }
+    if (!has_dead_forwarder(queue_)) return Fault{};
     return forwarder_fault(queue_, indices_.consumer());
   }
 
