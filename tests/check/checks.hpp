@@ -39,6 +39,13 @@ Judgement judge(const Check& check, const Limits& limits, std::uint64_t seed = 1
 /// The scenario with the step left out: said to fail.
 Check mutant_of(port::Step step, const Scenario& scenario);
 
+struct MutantRow {
+  port::Step step;
+  Scenario scenario;
+  bool random_first = false;  ///< Check::random_first
+};
+Check mutant_of(const MutantRow& row);
+
 /// Every step of the checked protocols left out: all fail.
 std::vector<Check> all_mutants();
 /// Every check there is.

@@ -321,6 +321,11 @@ Scenario alone_ring() { return gda_writes<AloneRing>("alone.ring.wrap", {{3}, tr
 Scenario handoff() { return gda_writes<Handoff>("handoff", {{1, 1}, false, false}); }
 Scenario handoff_wrap() { return gda_writes<Handoff>("handoff.wrap", {{1, 1}, false, false}, one_block()); }
 Scenario locked() { return gda_writes<Locked>("lock", {{1, 1}, false, false}); }
+/// The slots of the first lap are used again, and two producers hold slots at once: of one block alone the
+/// second producer would find no room until the first has published, whatever the lock is worth.
+Scenario locked_wrap() {
+  return gda_writes<Locked>("lock.wrap.two_blocks", {{1, 2}, false, false}, two_blocks());
+}
 Scenario in_warp() { return together_writes<device::Warp>("warp_together"); }
 Scenario in_block() { return together_writes<device::Block>("block_together"); }
 Scenario warp_get() { return together_get<device::Warp>("warp_get"); }
@@ -342,6 +347,12 @@ Check large(Scenario scenario, int deviations = -1) {
 }
 
 }  // namespace
+
+Check mutant_of(const MutantRow& row) {
+  Check c = mutant_of(row.step, row.scenario);
+  c.random_first = row.random_first;
+  return c;
+}
 
 Check mutant_of(Step step, const Scenario& scenario) {
   Check c;
@@ -385,7 +396,7 @@ std::vector<Check> gda_checks() {
     checks.push_back(holds(std::move(s)));
   checks.push_back(
       large(gda_writes<Handoff>("handoff.wrap.two_blocks", {{1, 2}, false, false}, two_blocks())));
-  checks.push_back(large(gda_writes<Locked>("lock.wrap.two_blocks", {{1, 2}, false, false}, two_blocks())));
+  checks.push_back(large(locked_wrap()));
   checks.push_back(large(gda_writes<Locked>("lock.three", {{1, 1, 1}, false, false})));
   checks.push_back(large(gda_writes<Handoff>("handoff.two_each", {{2, 2}, false, false})));
   checks.push_back(large(gda_writes<Handoff>("handoff.three_wrap", {{1, 1, 1}, false, false}, two_blocks())));
@@ -401,7 +412,7 @@ std::vector<Check> gda_checks() {
 
 std::vector<Check> gda_mutants() {
   std::vector<Check> mutants = gda_ordering_mutants();
-  const std::pair<Step, Scenario> all[] = {
+  const MutantRow all[] = {
       {Step::acquire_published, handoff_wrap()},
       {Step::warp_after_reservation, warp_and_thread()},
       {Step::wait_turn, handoff()},
@@ -412,6 +423,8 @@ std::vector<Check> gda_mutants() {
       {Step::block_before_publication, in_block()},
       {Step::lock_acquire, locked()},
       {Step::lock_release, locked()},
+      {Step::lock_until_published, locked()},
+      {Step::lock_until_published, locked_wrap(), true},
       {Step::check_space, alone()},
       {Step::check_space, handoff_wrap()},
       {Step::check_written, alone()},
@@ -427,7 +440,7 @@ std::vector<Check> gda_mutants() {
       {Step::check_counter, alone()},
       {Step::signal_after_payload, signal_set()},
   };
-  for (const auto& [step, scenario] : all) mutants.push_back(mutant_of(step, scenario));
+  for (const MutantRow& row : all) mutants.push_back(mutant_of(row));
   return mutants;
 }
 

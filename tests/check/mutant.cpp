@@ -40,6 +40,8 @@ const char* step_name(port::Step step) {
       return "lock_acquire";
     case Step::lock_release:
       return "lock_release";
+    case Step::lock_until_published:
+      return "lock_until_published";
     case Step::check_space:
       return "check_space";
     case Step::check_written:

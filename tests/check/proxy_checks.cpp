@@ -239,12 +239,7 @@ std::vector<Check> proxy_checks() {
 }
 
 std::vector<Check> proxy_mutants() {
-  struct Row {
-    Step step;
-    Scenario scenario;
-    bool random_first = false;
-  };
-  const Row all[] = {
+  const MutantRow all[] = {
       {Step::proxy_payload_before_descriptor, tuned()},
       {Step::proxy_baseline_release, baseline_visible()},
       {Step::proxy_baseline_release, baseline_warp(), true},
@@ -262,10 +257,7 @@ std::vector<Check> proxy_mutants() {
       {Step::signal_after_payload, put_signal("put_signal.set", SignalOperation::set)},
   };
   std::vector<Check> mutants;
-  for (const Row& row : all) {
-    mutants.push_back(mutant_of(row.step, row.scenario));
-    mutants.back().random_first = row.random_first;
-  }
+  for (const MutantRow& row : all) mutants.push_back(mutant_of(row));
   return mutants;
 }
 

@@ -30,6 +30,7 @@ enum class Step : std::uint8_t {
   block_before_publication,  ///< threads' stores before the thread that publishes for them
   lock_acquire,              ///< the doorbell lock's holder sees what the last holder did
   lock_release,              ///< what a holder did comes before the lock is free
+  lock_until_published,      ///< and its WQE is published by then
   // Space and completion (device/gda/completion.hpp, device/signal.hpp).
   check_space,           ///< wait until the slots are retired
   check_written,         ///< an entry that was never written is not a completion

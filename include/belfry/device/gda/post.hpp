@@ -37,11 +37,16 @@ BELFRY_FN Slots claim(const SendQueue& queue, Indices& indices, std::uint32_t bl
   return slots;
 }
 
+/// The lock is held until its holder's WQE is published (mutant: lock_until_published).
 template <class Policy, class Indices>
 BELFRY_FN Status end_post(const SendQueue& queue, Indices& indices, std::uint64_t first, std::uint64_t end,
                           std::uint64_t last, bool announce, port::Timeout timeout) {
+  [[maybe_unused]] constexpr port::Scope kScope = sharing_scope(Policy::sharing);
+  if constexpr (kLocks<Policy>)
+    if (!port::kept(port::Step::lock_until_published)) release_lock<kScope>(indices.state());
   const Status status = publish<Policy>(queue, indices, first, end, last, announce, timeout);
-  if constexpr (kLocks<Policy>) release_lock<sharing_scope(Policy::sharing)>(indices.state());
+  if constexpr (kLocks<Policy>)
+    if (port::kept(port::Step::lock_until_published)) release_lock<kScope>(indices.state());
   return status;
 }
 
