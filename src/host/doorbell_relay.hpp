@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "belfry/port/memory.hpp"
+#include "belfry/port/step.hpp"
 
 namespace belfry::host {
 
@@ -43,12 +44,12 @@ class DoorbellRelay {
   explicit DoorbellRelay(std::vector<DoorbellLine> lines) : lines_(std::move(lines)), seen_(lines_.size()) {}
 
   /// Looks at every word once, and rings for those that have changed. The load acquires what device code
-  /// released with its doorbell (WQEs, record); the bell orders all of it before the NIC hears.
-  /// \return how many have changed
+  /// released with its doorbell (WQEs, record); the bell orders all of it before the NIC hears (mutant:
+  /// forward_acquire). \return how many have changed
   std::size_t relay(Bell& bell) {
     std::size_t news = 0;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
-      const std::uint64_t value = port::load_acquire<port::Scope::system>(lines_[i].word);
+      const std::uint64_t value = load_word(lines_[i].word);
       if (value == seen_[i]) continue;
       bell.ring(lines_[i].doorbell, value);
       seen_[i] = value;
@@ -58,6 +59,11 @@ class DoorbellRelay {
   }
 
  private:
+  static std::uint64_t load_word(const std::uint64_t* word) {
+    if (!port::kept(port::Step::forward_acquire)) return port::load<port::Scope::system>(word);
+    return port::load_acquire<port::Scope::system>(word);
+  }
+
   std::vector<DoorbellLine> lines_;
   std::vector<std::uint64_t> seen_;
 };

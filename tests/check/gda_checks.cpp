@@ -326,6 +326,18 @@ Scenario locked() { return gda_writes<Locked>("lock", {{1, 1}, false, false}); }
 Scenario locked_wrap() {
   return gda_writes<Locked>("lock.wrap.two_blocks", {{1, 2}, false, false}, two_blocks());
 }
+/// Field case 17: the GPU cannot ring. Without A1: what comes through a CPU is what the memory model says.
+template <Sharing sharing>
+Scenario assisted(std::string name, const Posters& posters, GdaSettings settings) {
+  settings.assisted = true;
+  using Policy = GdaPolicy<Ordering::system_release, DoorbellMode::record, sharing>;
+  Scenario s = gda_writes<Policy>("assisted" + name, posters, settings);
+  s.settings.assumptions.own_memory = false;
+  return s;
+}
+Scenario assisted_alone() { return assisted<Sharing::exclusive>("", {{1}, true, false}, {}); }
+/// Field case 11: whichever of the two is ready first.
+Scenario assisted_handoff() { return assisted<Sharing::gpu>(".handoff", {{1, 1}, false, false}, {}); }
 Scenario in_warp() { return together_writes<device::Warp>("warp_together"); }
 Scenario in_block() { return together_writes<device::Block>("block_together"); }
 Scenario warp_get() { return together_get<device::Warp>("warp_get"); }
@@ -380,6 +392,7 @@ std::vector<Check> gda_checks() {
                              in_block(),
                              warp_get(),
                              together_get<device::Block>("block_get"),
+                             assisted_alone(),
                              signal_set(),
                              put_signal("put_signal.add", SignalOperation::add, 1, false),
                              put_signal("put_signal.add.two_fragments", SignalOperation::add, 2, true),
@@ -397,6 +410,8 @@ std::vector<Check> gda_checks() {
   checks.push_back(
       large(gda_writes<Handoff>("handoff.wrap.two_blocks", {{1, 2}, false, false}, two_blocks())));
   checks.push_back(large(locked_wrap()));
+  checks.push_back(large(assisted<Sharing::exclusive>(".wrap", {{2}, true, false}, one_block())));
+  checks.push_back(large(assisted_handoff()));
   checks.push_back(large(gda_writes<Locked>("lock.three", {{1, 1, 1}, false, false})));
   checks.push_back(large(gda_writes<Handoff>("handoff.two_each", {{2, 2}, false, false})));
   checks.push_back(large(gda_writes<Handoff>("handoff.three_wrap", {{1, 1, 1}, false, false}, two_blocks())));
@@ -425,6 +440,8 @@ std::vector<Check> gda_mutants() {
       {Step::lock_release, locked()},
       {Step::lock_until_published, locked()},
       {Step::lock_until_published, locked_wrap(), true},
+      {Step::forward_acquire, assisted_alone()},
+      {Step::wait_turn, assisted_handoff(), true},
       {Step::check_space, alone()},
       {Step::check_space, handoff_wrap()},
       {Step::check_written, alone()},

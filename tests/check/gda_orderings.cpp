@@ -11,7 +11,8 @@ using device::Ordering;
 using port::Step;
 
 struct Configuration {
-  Assumptions assumptions{true, true};
+  Assumptions assumptions{true, true, true};
+  bool assisted = false;
   device::MemoryKind blocks = device::MemoryKind::own, record = device::MemoryKind::own,
                      payload = device::MemoryKind::own, completions = device::MemoryKind::own;
 };
@@ -27,6 +28,8 @@ std::string text(const Configuration& c) {
   add("record", c.record);
   add("payload", c.payload);
   add("completions", c.completions);
+  if (c.assisted) text += ".assisted";
+  if (!c.assumptions.past_cpu) text += ".a1_ends_at_cpu";
   if (!c.assumptions.own_memory) text += ".no_a1";
   if (!c.assumptions.doorbell_only) text += ".no_a2";
   return text;
@@ -37,9 +40,15 @@ std::vector<Configuration> configurations(DoorbellMode mode) {
   std::vector<Configuration> all;
   for (int bits = 0; bits < 4; ++bits) {
     Configuration c;
-    c.assumptions = {(bits & 1) == 0, (bits & 2) == 0};
+    c.assumptions = {(bits & 1) == 0, (bits & 2) == 0, true};
+    all.push_back(c);
+    c.assisted = true;
     all.push_back(c);
   }
+  Configuration ends_at_cpu;
+  ends_at_cpu.assisted = true;
+  ends_at_cpu.assumptions.past_cpu = false;
+  all.push_back(ends_at_cpu);
   for (device::MemoryKind kind : {device::MemoryKind::host, device::MemoryKind::peer}) {
     Configuration blocks, record, payload, completions;
     blocks.blocks = record.record = payload.payload = completions.completions = kind;
@@ -55,7 +64,8 @@ std::vector<Configuration> configurations(DoorbellMode mode) {
 bool is_claimed(Ordering ordering, DoorbellMode mode, const Configuration& c) {
   if (device::safety_of(ordering) == device::Safety::unsafe) return false;
   const auto own = device::MemoryKind::own;
-  const bool a1 = c.assumptions.own_memory && c.blocks == own && c.record == own && c.payload == own;
+  const bool a1 = c.assumptions.own_memory && (!c.assisted || c.assumptions.past_cpu) && c.blocks == own &&
+                  c.record == own && c.payload == own;
   return (!device::needs_own_memory(ordering) || a1) &&
          (!device::needs_doorbell_only(ordering, mode) || c.assumptions.doorbell_only);
 }
@@ -70,12 +80,13 @@ std::string ordering_and_mode() {
 template <Ordering ordering, DoorbellMode mode>
 Scenario alone(const Configuration& c) {
   GdaSettings settings;
+  settings.assisted = c.assisted;
   settings.blocks = c.blocks;
   settings.record = c.record;
   settings.payload = c.payload;
   settings.completions = c.completions;
   Scenario s = gda_writes<GdaPolicy<ordering, mode>>(ordering_and_mode<ordering, mode>() + text(c),
-                                                     {{2}, true, false}, settings);
+                                                     {{2}, !c.assisted, false}, settings);
   s.settings.assumptions = c.assumptions;
   return s;
 }
@@ -108,7 +119,7 @@ template <Ordering ordering, DoorbellMode mode>
 void add_mutants(std::vector<Check>& checks) {
   if (ordering == Ordering::none) return;
   Configuration c;
-  c.assumptions = {device::needs_own_memory(ordering), device::needs_doorbell_only(ordering, mode)};
+  c.assumptions = {device::needs_own_memory(ordering), device::needs_doorbell_only(ordering, mode), true};
   const Scenario scenario = alone<ordering, mode>(c);
   if (mode == DoorbellMode::no_record) {
     checks.push_back(mutant_of(Step::order_wqe_before_doorbell, scenario));

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "host/doorbell_relay.hpp"
+
 namespace belfry::check {
 namespace {
 
@@ -87,7 +89,26 @@ GdaWorld::GdaWorld(World& w, const GdaSettings& s, device::DoorbellMode mode, de
   behaviour.fails_at = s.fails_at;
   if (s.relaxed_window) behaviour.relaxed.emplace_back(remote(word(0)), 16 * kWords);
   w.keep<Nic>(w, nic, ledger, behaviour);
+  if (s.assisted) add_forwarder();
   w.at_end([this] { ledger.check_all_executed(); });
+}
+
+void GdaWorld::add_forwarder() {
+  auto* const word = world.make<std::uint64_t>("doorbell word", 1, MemoryKind::host);
+  queue.forwarder = world.make<device::ForwarderWords>("forwarder words", 1, MemoryKind::host);
+  auto& relay = world.keep<host::DoorbellRelay>(std::vector<host::DoorbellLine>{{word, queue.doorbell}});
+  auto& bell = world.keep<host::RegisterBell>();
+  queue.doorbell = word;
+  // src/host's DoorbellForwarder, without its thread and its heartbeat. A look by eyes of its own, whose
+  // knowledge is the relay's in nothing, tells the checker that this is a loop that waits.
+  const int eyes = world.add_port("forwarder.eyes", cpu_thread());
+  world.add_daemon("forwarder", cpu_thread(), [this, word, eyes, &relay, &bell] {
+    const auto here = [] [[gnu::noinline]] { return __builtin_return_address(0); };
+    for (;;) {
+      world.load(word, 8, {Scope::system, true, false, false}, true, {eyes, false}, here());
+      relay.relay(bell);
+    }
+  });
 }
 
 std::uint64_t* GdaWorld::local(device::Place place) const {

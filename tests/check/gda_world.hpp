@@ -22,6 +22,8 @@ struct GdaSettings {
   bool unseen_completion = false;
   /// The WQE at this block fails, and those after it are flushed.
   std::optional<std::uint64_t> fails_at;
+  /// Device code rings in host memory, and a CPU forwards (src/host/doorbell_relay.hpp).
+  bool assisted = false;
   /// Where they lie, seen from the GPU that posts.
   device::MemoryKind blocks = device::MemoryKind::own, record = device::MemoryKind::own,
                      payload = device::MemoryKind::own, completions = device::MemoryKind::own;
@@ -38,6 +40,9 @@ struct GdaWorld {
   static device::Place signal(unsigned i) { return {1, i * 16u}; }
   std::uint64_t* local(device::Place place) const;
   std::uint64_t* remote(device::Place place) const;
+
+  /// A CPU thread that passes doorbells on, and the words that device code rings instead.
+  void add_forwarder();
 
   unsigned words_apart;
   World& world;

@@ -196,19 +196,26 @@ bool Memory::strongly_related(const Message& message, const Observer& who, const
   return message.scope >= common && effective_scope(who.place, how.scope) >= common;
 }
 
+/// A1: the reader looks at the memory of the writer's GPU from outside.
+bool Memory::reads_through_l2(const Observer& reader, const Observer& writer) const {
+  if (!assumptions_.own_memory || writer.place.kind != AgentKind::gpu) return false;
+  return reader.place.kind == AgentKind::nic ||
+         (assumptions_.past_cpu && reader.place.kind == AgentKind::cpu);
+}
+
 bool Memory::linked(const Message& message, const Observer& reader, const Manner& how) const {
   if (strongly_related(message, reader, how)) return true;
-  // A1: the NIC sees what left the GPU's L2, of whatever scope from the GPU's up.
-  return assumptions_.own_memory && reader.place.kind == AgentKind::nic && message.strong && how.strong &&
-         observer(message.writer).place.kind == AgentKind::gpu && message.scope >= Scope::gpu;
+  // It sees what left the GPU's L2, of whatever scope from the GPU's up.
+  return message.strong && how.strong && message.scope >= Scope::gpu &&
+         reads_through_l2(reader, observer(message.writer));
 }
 
 SharedView Memory::handed(const Release& release, const Observer& to) const {
   const Place& from = observer(release.by).place;
   const SharedView& plain = release.to[index_of(common_scope(from, to.place))];
   const SharedView& within = release.to[index_of(Scope::gpu)];
-  if (!assumptions_.own_memory || to.place.kind != AgentKind::nic || from.kind != AgentKind::gpu ||
-      within == nullptr || static_cast<std::size_t>(from.gpu) >= cells_of_gpu_.size())
+  if (!reads_through_l2(to, observer(release.by)) || within == nullptr ||
+      static_cast<std::size_t>(from.gpu) >= cells_of_gpu_.size())
     return plain;
   View both = plain ? *plain : View(view_size());
   both.join_where(*within, cells_of_gpu_[static_cast<std::size_t>(from.gpu)]);

@@ -185,6 +185,7 @@ class Memory {
   std::uint64_t hash() const { return hash_; }
 
  private:
+  bool reads_through_l2(const Observer& reader, const Observer& writer) const;
   bool linked(const Message& message, const Observer& reader, const Manner& how) const;
   bool strongly_related(const Message& message, const Observer& who, const Manner& how) const;
   void take(Observer& who, const Where& where, const Message& message, const Manner& how);

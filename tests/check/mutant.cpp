@@ -66,6 +66,8 @@ const char* step_name(port::Step step) {
       return "check_counter";
     case Step::signal_after_payload:
       return "signal_after_payload";
+    case Step::forward_acquire:
+      return "forward_acquire";
     case Step::proxy_payload_before_descriptor:
       return "proxy_payload_before_descriptor";
     case Step::proxy_room:

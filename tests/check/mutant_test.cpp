@@ -39,6 +39,7 @@ std::vector<fs::path> checked_sources() {
     if (entry.path().extension() == ".hpp") sources.push_back(entry.path());
   for (const char* name : {"ring_reader.hpp", "ring_service.cpp", "completion_order.hpp"})
     sources.push_back(root / "src/proxy" / name);
+  sources.push_back(root / "src/host/doorbell_relay.hpp");
   return sources;
 }
 

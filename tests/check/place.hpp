@@ -40,13 +40,16 @@ enum class MemoryKind {
   registers,  ///< a device's registers: a doorbell
 };
 
-/// The two assumptions under which the cheap orderings are right. Each can be switched off.
+/// The assumptions under which the cheap orderings are right. Each can be switched off.
 struct Assumptions {
   /// A1: a NIC reads the memory of a GPU through that GPU's L2, so that a release of GPU scope reaches the
   /// NIC as far as this memory goes.
   bool own_memory = true;
   /// A2: a NIC acts on doorbells only, and on a record no further than the doorbell that made it look.
   bool doorbell_only = true;
+  /// A1 where a CPU stands between the two: what has left a GPU's L2 after such a release (a doorbell in host
+  /// memory, a descriptor) finds the GPU's memory as released, whoever looks at it from outside then.
+  bool past_cpu = false;
 };
 
 }  // namespace belfry::check

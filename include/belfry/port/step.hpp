@@ -44,6 +44,8 @@ enum class Step : std::uint8_t {
   acquire_signal,        ///< a signal's payload is read after it
   check_counter,         ///< a completion counts only as far as its counter says
   signal_after_payload,  ///< a signal is posted after all fragments, on the same queue
+  // Doorbells on their way through a CPU (src/host/doorbell_relay.hpp).
+  forward_acquire,  ///< what was published before a doorbell is there for the NIC that it is passed on to
   // The proxy's ring, at the producer (device/proxy/) and at the worker (src/proxy/).
   proxy_payload_before_descriptor,  ///< a put's payload is visible before the descriptor that names it
   proxy_room,                       ///< a slot is filled again only once the worker has taken it
