@@ -213,8 +213,8 @@ Experiment litmus_experiment() {
   experiment.parameters = {
       {"posters", 64, 1, kMostPosters, "threads that post, each on a queue and in a block of its own"},
       {"batch", 1, 1, kMostBatch, "WQEs a doorbell"},
-      {"traffic-mib", 256, 1, 4096, "MiB that the other threads write to; an H200's L2 holds 50"},
-      {"traffic-threads", 480, 0, 992, "of each block: they write as fast as they can"},
+      {"traffic-mib", 32, 1, 4096, "MiB that the other threads write to; an H200's L2 holds 50"},
+      {"traffic-threads", 128, 0, 992, "of each block: they write as fast as they can"},
       {"payload", 0, 0, 1, "8 B in the WQE, or 32 B that the NIC fetches", {"inline", "pointer"}},
   };
   experiment.runs_on_gpu = true;
