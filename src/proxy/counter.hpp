@@ -2,9 +2,13 @@
 /// \file
 /// How a worker tells the device how far it is.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
+#include "belfry/device/fault.hpp"
 #include "belfry/device/proxy/ring.hpp"
 #include "belfry/port/lane.hpp"
 #include "belfry/port/memory.hpp"
@@ -13,6 +17,20 @@
 
 namespace belfry::proxy {
 
+/// Why a ring has failed, and how far that reaches.
+struct RingFault {
+  device::Fault::Kind kind = device::Fault::Kind::none;
+  std::uint64_t index = 0;  ///< the descriptor that failed
+  wire::Syndrome syndrome = wire::Syndrome::none;
+  std::uint8_t vendor = 0;
+  std::uint16_t peer = device::kNoPeer;  ///< whose queue failed
+  std::uint32_t qpn = 0;
+  std::uint64_t dropped_from = 0;  ///< descriptors from here on were not posted
+
+  std::uint64_t word() const { return device::fault_word(kind, index, syndrome, vendor); }
+  std::uint64_t queue() const { return device::proxy::fault_queue(qpn, peer); }
+};
+
 /// Writes one ring's WorkerWords, wherever they lie.
 class Counter {
  public:
@@ -20,7 +38,7 @@ class Counter {
   /// \param completed one past the last descriptor that is complete with all before it; never less than
   /// before
   virtual void completed(std::uint64_t completed) = 0;
-  virtual void fault(std::uint64_t word, std::uint32_t qpn) = 0;
+  virtual void fault(const RingFault& fault) = 0;
   virtual void heartbeat(std::uint64_t beat) = 0;
 };
 
@@ -36,12 +54,14 @@ class MappedCounter final : public Counter {
       port::store<port::Scope::system>(&words_->completed, completed);
     }
   }
-  void fault(std::uint64_t word, std::uint32_t qpn) override {
-    port::store<port::Scope::system>(&words_->fault_qpn, std::uint64_t{qpn});
+  void fault(const RingFault& fault) override {
+    port::store<port::Scope::system>(&words_->fault_index, fault.index);
+    port::store<port::Scope::system>(&words_->fault_queue, fault.queue());
+    port::store<port::Scope::system>(&words_->dropped_from, fault.dropped_from);
     if (port::kept(port::Step::proxy_release_fault)) {
-      port::store_release<port::Scope::system>(&words_->fault, word);
+      port::store_release<port::Scope::system>(&words_->fault, fault.word());
     } else {
-      port::store<port::Scope::system>(&words_->fault, word);
+      port::store<port::Scope::system>(&words_->fault, fault.word());
     }
   }
   void heartbeat(std::uint64_t beat) override { port::store<port::Scope::system>(&words_->heartbeat, beat); }
@@ -77,9 +97,11 @@ class CombinedCounter final : public Counter {
   CombinedCounter(device::proxy::WorkerWords* words, std::uint64_t beat_ns) : words_(words), pace_(beat_ns) {}
 
   void completed(std::uint64_t completed) override { port::store_doorbell(&words_->completed, completed); }
-  void fault(std::uint64_t word, std::uint32_t qpn) override {
-    port::store_doorbell(&words_->fault_qpn, std::uint64_t{qpn});
-    port::store_doorbell(&words_->fault, word);
+  void fault(const RingFault& fault) override {
+    port::store_doorbell(&words_->fault_index, fault.index);
+    port::store_doorbell(&words_->fault_queue, fault.queue());
+    port::store_doorbell(&words_->dropped_from, fault.dropped_from);
+    port::store_doorbell(&words_->fault, fault.word());
   }
   void heartbeat(std::uint64_t beat) override {
     if (pace_.is_due()) port::store_doorbell(&words_->heartbeat, beat);
@@ -105,9 +127,12 @@ class NicCounter final : public Counter {
     completed_ = completed;
     catch_up();
   }
-  void fault(std::uint64_t word, std::uint32_t qpn) override {
-    fault_ = word;
-    fault_qpn_ = qpn;
+  void fault(const RingFault& fault) override {
+    owed_ = {{{offsetof(Words, fault_index), fault.index},
+              {offsetof(Words, fault_queue), fault.queue()},
+              {offsetof(Words, dropped_from), fault.dropped_from},
+              {offsetof(Words, fault), fault.word()}}};
+    paid_ = 0;
     // It may be the last that the worker does, so it waits for room a while.
     for (port::Patience patience(port::Timeout::milliseconds(100)); !catch_up() && !patience.is_over();)
       port::pause_lane();
@@ -125,19 +150,16 @@ class NicCounter final : public Counter {
       if (!write_(offsetof(Words, completed), completed_)) return false;
       written_ = completed_;
     }
-    if (fault_ == 0) return true;
-    if (!qpn_is_written_ && !(qpn_is_written_ = write_(offsetof(Words, fault_qpn), fault_qpn_))) return false;
-    if (!write_(offsetof(Words, fault), fault_)) return false;
-    fault_ = 0;
+    for (; paid_ < owed_.size(); ++paid_)
+      if (!write_(owed_[paid_].first, owed_[paid_].second)) return false;
     return true;
   }
 
   Write write_;
   std::uint64_t completed_;
   std::uint64_t written_;
-  std::uint64_t fault_ = 0;  ///< owed
-  std::uint64_t fault_qpn_ = 0;
-  bool qpn_is_written_ = false;
+  std::array<std::pair<std::size_t, std::uint64_t>, 4> owed_{};  ///< words of a fault, the last one last
+  std::size_t paid_ = owed_.size();
   BeatPace pace_;
 };
 

@@ -14,7 +14,7 @@ using device::proxy::WorkerWords;
 
 void place_words(CounterChoice& choice, const EndpointOptions& options) {
   choice.provider = options.counter_memory.memory ? options.counter_memory.memory : host::host_queue_memory();
-  const std::vector<WorkerWords> image(options.rings, WorkerWords{options.first_index, 0, 0, 0, {}});
+  const std::vector<WorkerWords> image(options.rings, WorkerWords{options.first_index, 0, 0, 0, 0, 0, {}});
   const std::size_t bytes = image.size() * sizeof(WorkerWords);
   choice.memory = choice.provider->allocate((bytes + 4095) / 4096 * 4096);
   choice.provider->write(choice.memory.get(), image.data(), bytes);

@@ -19,7 +19,7 @@ RingMemory::RingMemory(std::uint32_t rings, std::uint32_t slots, std::uint64_t f
   for (std::uint32_t r = 0; r < rings; ++r, at += ring_bytes) {
     device::proxy::Ring& ring = rings_[r];
     ring.slots = reinterpret_cast<port::Vector16*>(at);
-    words_.push_back(new (at + slot_bytes) WorkerWords{first, 0, 0, 0, {}});
+    words_.push_back(new (at + slot_bytes) WorkerWords{first, 0, 0, 0, 0, 0, {}});
     taken_.push_back(new (at + slot_bytes + sizeof(WorkerWords)) std::uint64_t(first));
     ring.taken = taken_.back();
     ring.words = words_.back();

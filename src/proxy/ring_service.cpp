@@ -66,7 +66,7 @@ bool RingService::take_descriptor() {
       start(index);
       break;
     case wire::ProxyDecoder::State::malformed:
-      fail(device::Fault::Kind::root, index, wire::Syndrome::local_qp_operation, 0, 0);
+      refuse(index);
       break;
   }
   return true;
@@ -87,7 +87,7 @@ bool RingService::check(const ProxyRequest& r) const {
 void RingService::start(std::uint64_t last) {
   const ProxyRequest& request = decoder_.request();
   if (!check(request)) {
-    fail(device::Fault::Kind::root, last, wire::Syndrome::local_qp_operation, 0, 0);
+    refuse(last);
     return;
   }
   if (request.operation == ProxyOperation::fence) {
@@ -168,8 +168,11 @@ bool RingService::flush(Submitter& submitter, std::uint32_t peer) {
       // What was accepted may still complete, and is counted then.
       const WorkId refused = WorkId::unpack(lane.pending.front().id);
       const std::uint64_t number = refused.final ? refused.covers - 1 : refused.covers;
-      fail(device::Fault::Kind::root, order_.first_waiting(peer, number).value_or(completed_),
-           wire::Syndrome::local_qp_operation, 0, submitter.qpn(routes_.queues[peer]));
+      fail({.kind = device::Fault::Kind::root,
+            .index = order_.first_waiting(peer, number).value_or(completed_),
+            .syndrome = wire::Syndrome::local_qp_operation,
+            .peer = static_cast<std::uint16_t>(peer),
+            .qpn = submitter.qpn(routes_.queues[peer])});
     }
     break;
   }
@@ -198,9 +201,12 @@ void RingService::complete(Submitter& submitter, const WorkCompletion& completio
     return;
   }
   const bool root = completion.syndrome != wire::Syndrome::flushed;
-  fail(root ? device::Fault::Kind::root : device::Fault::Kind::unknown,
-       order_.first_waiting(peer).value_or(completed_), completion.syndrome, completion.vendor,
-       completion.qpn != 0 ? completion.qpn : submitter.qpn(completion.queue));
+  fail({.kind = root ? device::Fault::Kind::root : device::Fault::Kind::unknown,
+        .index = order_.first_waiting(peer).value_or(completed_),
+        .syndrome = completion.syndrome,
+        .vendor = completion.vendor,
+        .peer = static_cast<std::uint16_t>(peer),
+        .qpn = completion.qpn != 0 ? completion.qpn : submitter.qpn(completion.queue)});
 }
 
 /// Also of a ring that has failed: the request that failed is never complete, so the count stops at it.
@@ -211,13 +217,17 @@ void RingService::publish() {
   }
 }
 
-void RingService::fail(device::Fault::Kind kind, std::uint64_t index, wire::Syndrome syndrome,
-                       std::uint8_t vendor, std::uint32_t qpn) {
+void RingService::refuse(std::uint64_t index) {
+  fail({.kind = device::Fault::Kind::root, .index = index, .syndrome = wire::Syndrome::local_qp_operation});
+}
+
+void RingService::fail(RingFault fault) {
   if (failed_) return;
   failed_ = true;
   for (Lane& lane : lanes_) lane.pending.clear();
   pending_ = 0;
-  counter_->fault(device::fault_word(kind, index, syndrome, vendor), qpn);
+  fault.dropped_from = reader_.next();
+  counter_->fault(fault);
 }
 
 }  // namespace belfry::proxy

@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "belfry/device/fault.hpp"
 #include "belfry/device/window.hpp"
 #include "belfry/wire/proxy.hpp"
 #include "proxy/completion_order.hpp"
@@ -54,8 +53,8 @@ class RingService {
   void complete(Submitter& submitter, const WorkCompletion& completion);
 
   /// Latches a fault that is not the NIC's own (a worker that ends). Requests that come later are dropped.
-  void fail(device::Fault::Kind kind, std::uint64_t index, wire::Syndrome syndrome, std::uint8_t vendor,
-            std::uint32_t qpn);
+  /// \param fault `dropped_from` is filled in here
+  void fail(RingFault fault);
 
   void beat(std::uint64_t beat) { counter_->heartbeat(beat); }
   bool failed() const { return failed_; }
@@ -75,6 +74,8 @@ class RingService {
   };
 
   bool take_descriptor();
+  /// A descriptor that nobody of ours can have written.
+  void refuse(std::uint64_t index);
   void start(std::uint64_t last);
   bool check(const wire::ProxyRequest& request) const;
   Work first_work(const wire::ProxyRequest& request) const;

@@ -49,7 +49,7 @@ void Worker::run() {
   } catch (...) {
     failure_ = std::current_exception();
     for (const auto& ring : rings_)
-      ring->fail(device::Fault::Kind::worker_lost, ring->completed(), wire::Syndrome::none, 0, 0);
+      ring->fail({.kind = device::Fault::Kind::worker_lost, .index = ring->completed()});
   }
   alive_.store(false, std::memory_order_release);
 }

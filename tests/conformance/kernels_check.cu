@@ -53,6 +53,7 @@ void launch_all() {
   launch<OneCall<Endpoint>>();
   launch<Fill<Endpoint>>();
   launch<Fail<Endpoint>>();
+  launch<FailBeside<Endpoint>>();
   launch<Laps<Endpoint>>();
   launch<ProveWriting<Endpoint>>();
   launch<ProveReading<Endpoint>>();

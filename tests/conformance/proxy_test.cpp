@@ -162,6 +162,47 @@ TYPED_TEST(ProxyRings, FieldCase3OneOfFiveFails) {
   }
 }
 
+// Fault (field case 3): a put that a working peer's queue has carried out reported as flushed, because
+// another peer's queue on the same ring has failed; a failure without the peer's name.
+TYPED_TEST(ProxyRings, FieldCase3AnotherPeersPutsAreNotCalledFlushed) {
+  constexpr std::uint32_t kCount = 12;
+  for (const std::uint32_t bad : {0u, 5u}) {
+    WorldOptions options;
+    options.pes = 3;
+    auto world = this->make_world(options);
+    ASSERT_TRUE(world.ok());
+    Array<FaultRecord> records(kCount);
+    FailBeside<typename TypeParam::Endpoint> kernel;
+    kernel.view = world.view(0);
+    kernel.words = {kData, 0};
+    kernel.bad_remote = {kUnwritable, 64};
+    kernel.count = kCount;
+    kernel.bad = bad;
+    kernel.records = records.data();
+    Runner::launch({1, 1}, kernel);
+    for (std::uint32_t i = 0; i < kCount; ++i) {
+      SCOPED_TRACE(i);
+      const FaultRecord& r = records[i];
+      const device::Outcome& o = r.outcome;
+      ASSERT_TRUE(r.operation.ok());
+      if (o.ok()) {
+        EXPECT_LT(i, bad);
+        continue;
+      }
+      EXPECT_EQ(o.status, Status::completion_error);
+      EXPECT_EQ(o.fault.index, records[bad].operation.index);
+      EXPECT_EQ(o.fault.peer, 1u);
+      if (i == bad) {
+        EXPECT_EQ(o.syndrome, Syndrome::remote_access);
+      } else if (o.syndrome == Syndrome::flushed) {
+        EXPECT_EQ(world.word(2, kernel.words + i * std::uint64_t{8}), 0u) << "said to be flushed";
+      } else {
+        EXPECT_EQ(o.syndrome, Syndrome::none);
+      }
+    }
+  }
+}
+
 // Fault: a peer that has gone and takes its peers' waits with it.
 TYPED_TEST(ProxyRings, ADeadPeerEndsTheWait) {
   WorldOptions options;

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "belfry/device/fault.hpp"
+#include "belfry/device/proxy/wait.hpp"
 #include "fuzz/harness.hpp"
 #include "proxy/ring_service.hpp"
 
@@ -238,7 +238,7 @@ class World {
     const std::vector<Posted>& expected = reading_->works();
     check_works(expected);
     if (const auto bad = reading_->bad()) {
-      const Fault fault = device::decode_fault(words_.fault, words_.completed, 0);
+      const Fault fault = device::proxy::fault_of(words_, words_.fault);
       require(fault.kind == Fault::Kind::root && fault.index == *bad,
               "a bad descriptor reported where it lies");
       require(words_.completed <= reading_->complete(), "nothing counted that was refused");

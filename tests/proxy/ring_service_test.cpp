@@ -159,7 +159,11 @@ TYPED_TEST(ProxyRing, APostThatFailsForGoodIsReported) {
       EXPECT_EQ(o.fault.kind, device::Fault::Kind::root) << i;
       EXPECT_EQ(o.fault.index, ops[posted].index) << i;
       EXPECT_EQ(o.fault.qpn, 100u);
-      EXPECT_EQ(o.syndrome, i == posted ? wire::Syndrome::local_qp_operation : wire::Syndrome::flushed) << i;
+      EXPECT_EQ(o.fault.peer, 1u) << i;
+      EXPECT_EQ(o.syndrome, i == posted  ? wire::Syndrome::local_qp_operation
+                            : i < posted ? wire::Syndrome::none
+                                         : wire::Syndrome::flushed)
+          << i;
     }
   }
 }
@@ -208,6 +212,7 @@ TYPED_TEST(ProxyRing, AFailedWorkReachesTheDeviceWithItsCause) {
     EXPECT_EQ(o.fault.index, 2u);
     EXPECT_EQ(o.fault.vendor, 0x83);
     EXPECT_EQ(o.fault.qpn, 100u);
+    EXPECT_EQ(o.fault.peer, 1u);
   }
   // The ring goes on being emptied, so that nobody waits for room that never comes.
   for (int i = 0; i < 100; ++i) {
@@ -215,6 +220,77 @@ TYPED_TEST(ProxyRing, AFailedWorkReachesTheDeviceWithItsCause) {
     rig.round();
   }
   EXPECT_EQ(channel.flush(Thread{}, kShort).status, Status::completion_error);
+}
+
+/// One put of the value 1, through a channel that lives as long as the call: a tuned ring has one producer.
+template <class Policy>
+Operation put_to(Rig& rig, std::uint32_t peer) {
+  Channel<Policy> channel(rig.view, peer);
+  return channel.put_value(Thread{}, {0, 0}, 1u, device::Announce::now, kShort);
+}
+
+// Field case 3, with a slow peer on the same ring. Fault: the failure of a request more than 2^16 descriptors
+// ahead of the count ascribed to another one; an operation that a peer's working queue carries out, or may
+// have carried out, reported as flushed.
+TYPED_TEST(ProxyRing, FieldCase3AFailureFarBehindASlowPeerIsAscribedRight) {
+  for (const std::uint64_t start : {std::uint64_t{0}, (std::uint64_t{1} << 32) - 64}) {
+    Rig rig(4, start);
+    const Operation slow = put_to<TypeParam>(rig, 1);
+    rig.round();
+    std::vector<Operation> ops;
+    while (ops.size() < 70'000) {
+      for (int i = 0; i < 8; ++i) ops.push_back(put_to<TypeParam>(rig, 2));
+      ASSERT_TRUE(ops.back().ok());
+      rig.round();
+      rig.nic.execute(1);
+    }
+    const Operation bad = put_to<TypeParam>(rig, 2);
+    const Operation behind = put_to<TypeParam>(rig, 2);
+    const Operation beside = put_to<TypeParam>(rig, 1);
+    rig.round();
+    rig.nic.break_queue(1, wire::Syndrome::remote_access, 0x88);
+    rig.round();
+    const Operation dropped = put_to<TypeParam>(rig, 1);
+    rig.round();
+    // Whichever peer's channel asks.
+    Channel<TypeParam> channel(rig.view, 2);
+    const auto expect = [&](const Operation& op, wire::Syndrome syndrome) {
+      const Outcome o = channel.wait(Thread{}, op, kShort);
+      EXPECT_EQ(o.status, Status::completion_error);
+      EXPECT_EQ(o.syndrome, syndrome);
+      EXPECT_EQ(o.fault.kind, device::Fault::Kind::root);
+      EXPECT_EQ(o.fault.index, start + 70'001);
+      EXPECT_EQ(o.fault.peer, 2u);
+      EXPECT_EQ(o.fault.qpn, 101u);
+    };
+    expect(bad, wire::Syndrome::remote_access);
+    expect(behind, wire::Syndrome::flushed);
+    expect(slow, wire::Syndrome::none);
+    expect(ops[0], wire::Syndrome::none);
+    expect(beside, wire::Syndrome::none);
+    expect(dropped, wire::Syndrome::flushed);
+    rig.nic.execute(0);
+    rig.round();
+    EXPECT_TRUE(channel.wait(Thread{}, slow, kShort).ok());
+    EXPECT_TRUE(channel.wait(Thread{}, ops.back(), kShort).ok());
+    expect(beside, wire::Syndrome::none);
+  }
+}
+
+// Fault: what was posted before a bad descriptor came reported as flushed; what came behind it as unknown.
+TYPED_TEST(ProxyRing, ABadDescriptorSaysNothingOfWhatWasPosted) {
+  Rig rig;
+  const Operation before = put_to<TypeParam>(rig, 2);
+  rig.slots[1] = {0x1 | 13u << 1, 0};
+  rig.state.reserved = 2;
+  const Operation after = put_to<TypeParam>(rig, 2);
+  rig.round();
+  Channel<TypeParam> channel(rig.view, 2);
+  const Outcome o = channel.wait(Thread{}, before, kShort);
+  EXPECT_EQ(o.syndrome, wire::Syndrome::none);
+  EXPECT_EQ(o.fault.peer, device::kNoPeer);
+  EXPECT_EQ(o.fault.index, 1u);
+  EXPECT_EQ(channel.wait(Thread{}, after, kShort).syndrome, wire::Syndrome::flushed);
 }
 
 // Fault: bytes from a ring that are believed: a window or peer that does not exist, an offset beyond its end.

@@ -13,35 +13,45 @@ namespace belfry::device {
 /// What a heartbeat says once its thread has ended. No counting thread gets that far.
 inline constexpr std::uint64_t kDeadBeat = ~std::uint64_t{0};
 
+/// What was seen of a heartbeat last. Kept from one wait to the next, so that many short ones find a stall as
+/// one long one does.
+struct LastBeat {
+  std::uint64_t beat = 0;
+  std::uint64_t since_ns = 0;  ///< when this beat was seen first; 0: never looked
+};
+
 /// Watches a thread's heartbeat while somebody waits for it.
 class Pulse {
  public:
   /// \param heartbeat of system scope: moves while the thread lives
   /// \param stall_ns a heartbeat that stands this long means a lost thread; 0: only kDeadBeat does
-  BELFRY_FN Pulse(const std::uint64_t* heartbeat, std::uint64_t stall_ns)
-      : heartbeat_(heartbeat), stall_ns_(stall_ns) {}
+  /// \param last what was seen before
+  BELFRY_FN Pulse(const std::uint64_t* heartbeat, std::uint64_t stall_ns, LastBeat last = {})
+      : heartbeat_(heartbeat), stall_ns_(stall_ns), last_(last) {}
 
   /// To be asked once a turn. \return whether the thread has ended or stood still for too long
-  BELFRY_FN bool is_lost() {
-    if (turns_++ % kTurnsBetweenLooks != 0) return false;
+  BELFRY_FN bool is_lost() { return turns_++ % kTurnsBetweenLooks == 0 && look(); }
+
+  /// The same, whatever the turn: for whoever gives up waiting.
+  BELFRY_FN bool look() {
     const std::uint64_t beat = port::load<port::Scope::system>(heartbeat_);
     if (beat == kDeadBeat) return true;
     if (stall_ns_ == 0) return false;
     const std::uint64_t now = port::now_ns();
-    if (since_ns_ == 0 || beat != beat_) {
-      beat_ = beat;
-      since_ns_ = now;
+    if (last_.since_ns == 0 || beat != last_.beat) {
+      last_ = {beat, now};
       return false;
     }
-    return now - since_ns_ >= stall_ns_;
+    return now - last_.since_ns >= stall_ns_;
   }
+
+  BELFRY_FN LastBeat last() const { return last_; }
 
  private:
   static constexpr std::uint32_t kTurnsBetweenLooks = 64;
   const std::uint64_t* heartbeat_;
   std::uint64_t stall_ns_;
-  std::uint64_t beat_ = 0;
-  std::uint64_t since_ns_ = 0;
+  LastBeat last_;
   std::uint32_t turns_ = 0;
 };
 

@@ -38,6 +38,9 @@ BELFRY_FN constexpr const char* status_name(Status status) {
   return "unknown status";
 }
 
+/// No peer, or none that is known.
+inline constexpr std::uint16_t kNoPeer = 0xffff;
+
 /// Why a queue failed. The root cause is that of the first WQE which failed; WQEs after it are flushed.
 struct Fault {
   enum class Kind : std::uint8_t {
@@ -49,17 +52,20 @@ struct Fault {
     abandoned,    ///< not the NIC's: a thread gave up its turn to publish at `index`, so nothing after it can
                   ///< be posted
   };
-  std::uint64_t index = 0;  ///< first block of the WQE, 64-bit
+  std::uint64_t index = 0;  ///< first block of the WQE, 64-bit; of a proxy's ring, the descriptor
   std::uint32_t qpn = 0;
   Kind kind = Kind::none;
   wire::Syndrome syndrome = wire::Syndrome::none;
   std::uint8_t vendor = 0;
+  std::uint16_t peer = kNoPeer;  ///< on a proxy's ring, which serves several: whose queue failed, if known
 };
 
 /// The end of an operation or of a wait.
 struct Outcome {
   Status status = Status::done;
-  /// Of the operation that was waited for: flushed (0x05) where an earlier one is the root.
+  /// Of the operation that was waited for: flushed (0x05) where an earlier one is the root. none: what became
+  /// of it is not known. A proxy's ring fails as a whole, and the queues to its other peers may have carried
+  /// it out.
   wire::Syndrome syndrome = wire::Syndrome::none;
   Fault fault;
 
@@ -77,7 +83,8 @@ inline constexpr std::uint64_t kElsewhere = ~std::uint64_t{0};
 /// An operation that was posted, or why it was not. Whoever has it may wait for it.
 struct Operation {
   Status status = Status::done;
-  bool reads = false;       ///< its completion stands for data that the NIC wrote here
+  bool reads = false;            ///< its completion stands for data that the NIC wrote here
+  std::uint16_t peer = kNoPeer;  ///< on a proxy's ring: to whom
   std::uint32_t span = 0;   ///< from the first block of its first WQE to that of its last one, in blocks; on
                             ///< a shared queue others' WQEs can lie between
   std::uint64_t index = 0;  ///< first block of its last WQE (of those posted, if partly_posted), 64-bit

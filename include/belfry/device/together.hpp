@@ -12,13 +12,14 @@ namespace detail {
 
 BELFRY_FN inline Operation from_lane(std::uint32_t mask, Operation op, std::uint32_t leader) {
   // All but the index in one shuffle.
-  const std::uint64_t mine =
-      op.span | std::uint64_t{op.reads} << 32 | static_cast<std::uint64_t>(op.status) << 40;
+  const std::uint64_t mine = op.span | std::uint64_t{op.reads} << 32 |
+                             static_cast<std::uint64_t>(op.status) << 40 | std::uint64_t{op.peer} << 48;
   const std::uint64_t word = port::shuffle(mask, mine, leader);
   op.index = port::shuffle(mask, op.index, leader);
   op.span = static_cast<std::uint32_t>(word);
   op.reads = ((word >> 32) & 1u) != 0;
-  op.status = static_cast<Status>(word >> 40);
+  op.status = static_cast<Status>((word >> 40) & 0xff);
+  op.peer = static_cast<std::uint16_t>(word >> 48);
   return op;
 }
 
@@ -31,6 +32,7 @@ BELFRY_FN inline Outcome from_lane(std::uint32_t mask, Outcome o, std::uint32_t 
   o.fault.kind = port::shuffle(mask, o.fault.kind, leader);
   o.fault.syndrome = port::shuffle(mask, o.fault.syndrome, leader);
   o.fault.vendor = port::shuffle(mask, o.fault.vendor, leader);
+  o.fault.peer = port::shuffle(mask, o.fault.peer, leader);
   return o;
 }
 

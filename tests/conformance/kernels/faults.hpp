@@ -81,4 +81,27 @@ struct Fail {
   }
 };
 
+/// One thread's puts of i + 1 into word i of peer 2, and among them one to peer 1 that fails, on one ring.
+template <class Endpoint>
+struct FailBeside {
+  typename Endpoint::View view;
+  device::Place words;
+  device::Place bad_remote;
+  std::uint32_t count = 0;
+  std::uint32_t bad = 0;
+  FaultRecord* records = nullptr;
+
+  BELFRY_FN void operator()() const {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      auto channel = Endpoint(view).channel(i == bad ? 1 : 2);
+      records[i].operation =
+          i == bad ? channel.put(device::Thread{}, bad_remote, words, 8)
+                   : channel.put_value(device::Thread{}, words + i * std::uint64_t{8}, std::uint64_t{i} + 1);
+    }
+    auto channel = Endpoint(view).channel(2);
+    for (std::uint32_t i = 0; i < count; ++i)
+      records[i].outcome = channel.wait(device::Thread{}, records[i].operation, kPatient);
+  }
+};
+
 }  // namespace belfry::conformance

@@ -60,7 +60,7 @@ struct DelayedDescriptors {
                                    std::uint64_t random) const {
     device::proxy::Producer producer;
     const std::uint32_t count = wire::proxy_descriptors(request);
-    const auto slots = device::proxy::reserve<Policy::protocol>(ring, producer, count, kPatient);
+    const auto slots = device::proxy::reserve<Policy::protocol>(ring, producer, count, kPatient, 0);
     if (slots.status != device::Status::done) return slots.status;
     const std::uint64_t mask = (std::uint64_t{1} << ring.log_slots) - 1;
     for (std::uint32_t left = count; left-- > 0; random >>= 16) {

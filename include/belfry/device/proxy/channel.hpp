@@ -34,13 +34,16 @@ class Channel {
         exists_(has_peer(view, pe) && ring < view.ring_count) {
     if constexpr (Policy::protocol == Protocol::tuned) {
       producer_.next = ring_.state->reserved;
-      producer_.taken = ring_.state->taken;
+      producer_.limit = ring_.state->taken + (std::uint64_t{1} << ring_.log_slots);
     }
   }
   BELFRY_FN ~Channel() {
-    if (!producer_.changed) return;
-    ring_.state->reserved = producer_.next;
-    ring_.state->taken = producer_.taken;
+    if constexpr (Policy::protocol == Protocol::tuned) {
+      // Not by a channel that has sent nothing: the ring's producer may be another one since.
+      if (producer_.next <= ring_.state->reserved) return;
+      ring_.state->reserved = producer_.next;
+      ring_.state->taken = producer_.limit - (std::uint64_t{1} << ring_.log_slots);
+    }
   }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -147,13 +150,13 @@ class Channel {
   BELFRY_FN Outcome wait(Group group, Operation op, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
       if (!op.ok() || !exists_ || op.index == kElsewhere) return unposted(op);
-      return wait_for(view_, ring_, op.index, op.reads, timeout, op.span);
+      return wait_on(op, timeout);
     });
   }
 
   BELFRY_FN Outcome test(Operation op) {
     if (!op.ok() || !exists_ || op.index == kElsewhere) return unposted(op);
-    return wait_for(view_, ring_, op.index, op.reads, port::Timeout{0}, op.span);
+    return wait_on(op, port::Timeout{0});
   }
 
   /// Waits for all that is in the ring, to whichever peer.
@@ -182,12 +185,17 @@ class Channel {
     return none;
   }
 
+  /// Why the ring failed; kind none while it works. worker_lost: for as long as a worker that was seen to
+  /// stand still does.
   BELFRY_FN Fault fault() const {
     if (!exists_) return Fault{};
     const std::uint64_t word = port::load<port::Scope::system>(&ring_.words->fault);
-    if (word == 0) return Fault{};
+    if (word == 0) {
+      Pulse pulse(&ring_.words->heartbeat, view_.stall_ns, producer_.worker);
+      return pulse.look() ? lost_worker(port::load<port::Scope::system>(&ring_.words->completed)) : Fault{};
+    }
     detail::acquire_fault();
-    return detail::failed_outcome(ring_, word, 0).fault;
+    return fault_of(*ring_.words, word);
   }
 
   BELFRY_FN const Ring& ring() const { return ring_; }
@@ -204,15 +212,27 @@ class Channel {
   BELFRY_FN Outcome unposted(Operation op) const {
     Outcome o;
     o.status = op.ok() ? Status::bad_argument : op.status;
-    if (o.status == Status::completion_error) o.fault = fault();
+    if (o.status != Status::completion_error) return o;
+    o.fault = fault();
+    // Nothing else refuses an operation. The worker has moved since.
+    if (o.fault.kind == Fault::Kind::none)
+      o.fault = lost_worker(port::load<port::Scope::system>(&ring_.words->completed));
     return o;
   }
-  BELFRY_FN Outcome flush_ring(port::Timeout timeout) const {
+  BELFRY_FN Outcome wait_on(const Operation& op, port::Timeout timeout) {
+    const Waited waited = wait_for(view_, ring_, op, timeout, producer_.worker);
+    producer_.worker = waited.last;
+    return waited.outcome;
+  }
+  BELFRY_FN Outcome flush_ring(port::Timeout timeout) {
     const std::uint64_t end = Policy::protocol == Protocol::tuned
                                   ? producer_.next
                                   : port::load<port::Scope::gpu>(&ring_.state->reserved);
     if (end == 0) return Outcome{};
-    return wait_for(view_, ring_, end - 1, true, timeout);
+    Operation all;
+    all.index = end - 1;
+    all.reads = true;
+    return wait_on(all, timeout);
   }
   BELFRY_FN bool has(Place place, std::uint64_t bytes) const {
     return !Policy::check_arguments ||
@@ -261,13 +281,18 @@ class Channel {
 
   BELFRY_INLINE_FN Operation enqueue(const wire::ProxyRequest& request, port::Timeout timeout) {
     const std::uint32_t count = wire::proxy_descriptors(request);
-    const RingSlots slots = reserve<Policy::protocol>(ring_, producer_, count, timeout);
+    const RingSlots slots = reserve<Policy::protocol>(ring_, producer_, count, timeout, view_.stall_ns);
     Operation op;
     op.status = slots.status;
     if (!op.ok()) return op;
     release_system<Policy>();
     store_request(ring_, slots.first, request);
-    op.index = slots.first + count - 1;
+    return stored(slots.first + count - 1);
+  }
+  BELFRY_INLINE_FN Operation stored(std::uint64_t last) const {
+    Operation op;
+    op.index = last;
+    op.peer = static_cast<std::uint16_t>(pe_);
     return op;
   }
   BELFRY_FN Operation reading(const wire::ProxyRequest& request, port::Timeout timeout) {
@@ -284,7 +309,8 @@ class Channel {
     const std::uint32_t last = port::last_lane(warp.mask);
     const std::uint32_t total = port::shuffle(warp.mask, offset + count, last);
     RingSlots slots;
-    if (port::lane_index() == leader) slots = reserve<Policy::protocol>(ring_, producer_, total, timeout);
+    if (port::lane_index() == leader)
+      slots = reserve<Policy::protocol>(ring_, producer_, total, timeout, view_.stall_ns);
     Operation op;
     op.status = port::shuffle(warp.mask, slots.status, leader);
     if (!op.ok()) return op;
@@ -296,8 +322,7 @@ class Channel {
     if constexpr (Policy::protocol != Protocol::tuned)
       if (port::kept(port::Step::warp_after_reservation)) port::sync_warp(warp.mask);
     store_request(ring_, first, request);
-    op.index = first + count - 1;
-    return op;
+    return stored(first + count - 1);
   }
 
   ProxyView view_;

@@ -8,6 +8,7 @@
 #include "belfry/device/group.hpp"
 #include "belfry/device/proxy/policy.hpp"
 #include "belfry/device/proxy/ring.hpp"
+#include "belfry/device/pulse.hpp"
 #include "belfry/port/memory.hpp"
 #include "belfry/port/step.hpp"
 #include "belfry/port/time.hpp"
@@ -15,11 +16,12 @@
 
 namespace belfry::device::proxy {
 
-/// A producer's place in a ring: in registers under Protocol::tuned, whose only producer it is.
+/// What a channel keeps of its ring from call to call. Under Protocol::tuned it is the only producer's place
+/// in the ring, in registers.
 struct Producer {
   std::uint64_t next = 0;   ///< tuned: the next slot
-  std::uint64_t taken = 0;  ///< the worker's progress as last seen
-  bool changed = false;
+  std::uint64_t limit = 0;  ///< tuned: slots below it are free, a lap from where the worker was seen last
+  LastBeat worker;          ///< of the worker, as seen last
 };
 
 /// Slots of a ring, or why there are none.
@@ -30,9 +32,13 @@ struct RingSlots {
 
 namespace detail {
 
+BELFRY_FN inline std::uint64_t slots_of(const Ring& ring) { return std::uint64_t{1} << ring.log_slots; }
+
 /// A slot is filled again only once the worker has taken it (mutant: proxy_room).
-BELFRY_FN inline bool has_room(const Ring& ring, std::uint64_t end, std::uint64_t taken) {
-  return !port::kept(port::Step::proxy_room) || end - taken <= (std::uint64_t{1} << ring.log_slots);
+/// \param end   one past the slots wanted
+/// \param limit a lap from the worker's progress
+BELFRY_INLINE_FN bool has_room(std::uint64_t end, std::uint64_t limit) {
+  return !port::kept(port::Step::proxy_room) || end <= limit;
 }
 
 /// The worker's progress, read across PCIe where the ring is a GPU's, by who waits for it.
@@ -53,42 +59,45 @@ BELFRY_FN inline void keep_taken(const Ring& ring, std::uint64_t taken) {
 }
 
 /// A turn of waiting for room. \return whether to go on
-BELFRY_FN inline bool wait_for_room(const Ring& ring, port::Patience& patience, RingSlots& slots) {
-  if (port::load<port::Scope::system>(&ring.words->fault) != 0) {
-    slots.status = Status::completion_error;
+BELFRY_FN inline bool wait_for_room(const Ring& ring, port::Patience& patience, Pulse& pulse,
+                                    Status& status) {
+  const bool is_late = patience.is_over();
+  if (port::load<port::Scope::system>(&ring.words->fault) != 0 ||
+      (is_late ? pulse.look() : pulse.is_lost())) {
+    status = Status::completion_error;
     return false;
   }
-  if (patience.is_over()) {
-    slots.status = Status::queue_full;
-    return false;
-  }
-  return true;
+  if (is_late) status = Status::queue_full;
+  return !is_late;
 }
 
 /// What a producer that found no room has waited for.
 struct OwnRoom {
   Status status = Status::done;
-  std::uint64_t taken = 0;
+  std::uint64_t limit = 0;
+  LastBeat worker;
 };
-BELFRY_SLOW_FN OwnRoom wait_for_own_room(Ring ring, std::uint64_t end, port::Timeout timeout) {
+/// By value, all of it: a channel whose address nobody takes stays in registers.
+BELFRY_SLOW_FN OwnRoom wait_for_own_room(Ring ring, std::uint64_t end, port::Timeout timeout,
+                                         std::uint64_t stall_ns, LastBeat worker) {
   OwnRoom room;
-  RingSlots slots;
   port::Patience patience(timeout);
-  while (!has_room(ring, end, room.taken = read_taken(ring)))
-    if (!wait_for_room(ring, patience, slots)) break;
-  room.status = slots.status;
+  Pulse pulse(&ring.words->heartbeat, stall_ns, worker);
+  while (!has_room(end, room.limit = read_taken(ring) + slots_of(ring)))
+    if (!wait_for_room(ring, patience, pulse, room.status)) break;
+  room.worker = pulse.last();
   return room;
 }
 
 BELFRY_INLINE_FN RingSlots reserve_own(const Ring& ring, Producer& producer, std::uint32_t count,
-                                       port::Timeout timeout) {
+                                       port::Timeout timeout, std::uint64_t stall_ns) {
   RingSlots slots;
   slots.first = producer.next;
   const std::uint64_t end = slots.first + count;
-  producer.changed = true;
-  if (!has_room(ring, end, producer.taken)) {
-    const OwnRoom room = wait_for_own_room(ring, end, timeout);
-    producer.taken = room.taken;
+  if (!has_room(end, producer.limit)) {
+    const OwnRoom room = wait_for_own_room(ring, end, timeout, stall_ns, producer.worker);
+    producer.limit = room.limit;
+    producer.worker = room.worker;
     slots.status = room.status;
     if (slots.status != Status::done) return slots;
   }
@@ -102,19 +111,23 @@ BELFRY_INLINE_FN RingSlots reserve_own(const Ring& ring, Producer& producer, std
 /// and proxy_acquire_cached at those). \tparam cached whether the progress seen last is looked at before the
 /// worker's own
 template <bool cached>
-BELFRY_FN RingSlots reserve_shared(const Ring& ring, std::uint32_t count, port::Timeout timeout) {
+BELFRY_FN RingSlots reserve_shared(const Ring& ring, Producer& producer, std::uint32_t count,
+                                   port::Timeout timeout, std::uint64_t stall_ns) {
   RingSlots slots;
   port::Patience patience(timeout);
+  Pulse pulse(&ring.words->heartbeat, stall_ns, producer.worker);
   std::uint64_t seen = port::load<port::Scope::gpu>(&ring.state->reserved);
   for (;;) {
     std::uint64_t taken = cached ? cached_taken(ring) : port::load<port::Scope::system>(ring.taken);
-    if (!has_room(ring, seen + count, taken)) {
+    if (!has_room(seen + count, taken + slots_of(ring))) {
       const std::uint64_t now = read_taken(ring);
       if constexpr (cached)
         if (now > taken) keep_taken(ring, now);
       taken = now;
-      if (!has_room(ring, seen + count, taken)) {
-        if (!wait_for_room(ring, patience, slots)) return slots;
+      if (!has_room(seen + count, taken + slots_of(ring))) {
+        const bool goes_on = wait_for_room(ring, patience, pulse, slots.status);
+        producer.worker = pulse.last();
+        if (!goes_on) return slots;
         seen = port::load<port::Scope::gpu>(&ring.state->reserved);
         continue;
       }
@@ -132,20 +145,23 @@ BELFRY_FN RingSlots reserve_shared(const Ring& ring, std::uint32_t count, port::
 }  // namespace detail
 
 /// Slots for `count` descriptors in a row.
+/// \param stall_ns ProxyView::stall_ns: a worker that stands so long is lost, and with it the room
+/// \return also completion_error: the ring has failed, or its worker is lost
 template <Protocol protocol>
 BELFRY_INLINE_FN RingSlots reserve(const Ring& ring, Producer& producer, std::uint32_t count,
-                                   port::Timeout timeout) {
+                                   port::Timeout timeout, std::uint64_t stall_ns) {
   if constexpr (protocol == Protocol::tuned) {
-    return detail::reserve_own(ring, producer, count, timeout);
+    return detail::reserve_own(ring, producer, count, timeout, stall_ns);
   } else {
-    return detail::reserve_shared<protocol == Protocol::shared_tuned>(ring, count, timeout);
+    return detail::reserve_shared<protocol == Protocol::shared_tuned>(ring, producer, count, timeout,
+                                                                      stall_ns);
   }
 }
 
 namespace detail {
 
 BELFRY_INLINE_FN void store_descriptor(const Ring& ring, std::uint64_t index, port::Vector16 descriptor) {
-  const std::uint64_t mask = (std::uint64_t{1} << ring.log_slots) - 1;
+  const std::uint64_t mask = slots_of(ring) - 1;
   descriptor.low |= wire::proxy_parity(index >> ring.log_slots);
   port::store_16(ring.slots + (index & mask), descriptor);
 }

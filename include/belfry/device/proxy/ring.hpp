@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "belfry/device/status.hpp"
 #include "belfry/device/view.hpp"
 #include "belfry/port/vector.hpp"
 
@@ -14,12 +15,20 @@ namespace belfry::device::proxy {
 /// that a poll brings all of it.
 struct alignas(64) WorkerWords {
   std::uint64_t completed;  ///< descriptors whose requests are complete, and all before them
-  std::uint64_t fault;      ///< a fault word (device/fault.hpp); its index is a descriptor's
-  std::uint64_t fault_qpn;  ///< written before `fault`
+  std::uint64_t fault;      ///< a fault word (device/fault.hpp), whose index is cut to 16 bits; 0: none
   std::uint64_t heartbeat;  ///< moves while the worker lives, also when it has nothing to do
-  std::uint64_t reserved[4];
+  // Written before `fault`.
+  std::uint64_t fault_index;   ///< the descriptor that failed
+  std::uint64_t fault_queue;   ///< bits 0-31: QPN; 32-47: peer, or kNoPeer
+  std::uint64_t dropped_from;  ///< descriptors from here on have not been posted, and will not be
+  std::uint64_t reserved[2];
 };
 static_assert(sizeof(WorkerWords) == 64);
+
+/// WorkerWords::fault_queue
+BELFRY_FN constexpr std::uint64_t fault_queue(std::uint32_t qpn, std::uint16_t peer) {
+  return qpn | std::uint64_t{peer} << 32;
+}
 
 /// What producers share on the device. Indices are 64-bit and count descriptors.
 struct alignas(64) RingState {
