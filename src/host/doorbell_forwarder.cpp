@@ -3,40 +3,34 @@
 #include <utility>
 
 #include "belfry/device/pulse.hpp"
-#include "host/cpu_choice.hpp"
 
 namespace belfry::host {
+namespace {
+
+constexpr auto kSystem = port::Scope::system;
+
+PollingOptions named(PollingOptions options) {
+  if (options.name.empty()) options.name = "belfry-bells";
+  return options;
+}
+
+}  // namespace
 
 DoorbellForwarder::DoorbellForwarder(std::vector<DoorbellLine> lines, device::ForwarderWords* words,
-                                     std::unique_ptr<Bell> bell, const ForwarderThread& options)
-    : relay_(std::move(lines)), words_(words), bell_(std::move(bell)), options_(options) {
-  thread_ = std::thread([this] { run(); });
-}
+                                     std::unique_ptr<Bell> bell, PollingOptions options)
+    : relay_(std::move(lines)),
+      words_(words),
+      bell_(std::move(bell)),
+      thread_(
+          named(std::move(options)),
+          {.round = [this] { return round(); },
+           .finish = [this] { relay_.relay(*bell_); },
+           .ended = [this](bool) { port::store_release<kSystem>(&words_->heartbeat, device::kDeadBeat); }}) {}
 
-DoorbellForwarder::~DoorbellForwarder() {
-  stop_.store(true, std::memory_order_release);
-  thread_.join();
-}
-
-void DoorbellForwarder::run() {
-  settle_thread(options_.name, options_.cpu);
-  constexpr auto kSystem = port::Scope::system;
-  try {
-    Idler idler(options_.idle);
-    for (std::uint64_t beat = 1; !stop_.load(std::memory_order_acquire); ++beat) {
-      if (relay_.relay(*bell_) != 0) {
-        idler.work_came();
-      } else {
-        idler.rest();
-      }
-      port::store<kSystem>(&words_->heartbeat, beat);
-    }
-    relay_.relay(*bell_);
-  } catch (...) {
-    failure_ = std::current_exception();
-  }
-  port::store_release<kSystem>(&words_->heartbeat, device::kDeadBeat);
-  alive_.store(false, std::memory_order_release);
+bool DoorbellForwarder::round() {
+  const bool moved = relay_.relay(*bell_) != 0;
+  port::store<kSystem>(&words_->heartbeat, ++beat_);
+  return moved;
 }
 
 }  // namespace belfry::host

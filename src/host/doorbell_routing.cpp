@@ -85,6 +85,7 @@ void DoorbellRouting::map_registers(RegisterMapper& mapper, Queues queues) {
 void DoorbellRouting::forward(const Context& context, const Placement& placement,
                               const ForwarderOptions& options, Queues queues) {
   static_assert(sizeof(device::ForwarderWords) % kCacheLine == 0);
+  check_rest(options.idle, options.stall, "doorbell thread");
   // The words lie side by side: one look brings eight of them.
   const std::size_t bytes = sizeof(device::ForwarderWords) + queues.size() * sizeof(std::uint64_t);
   memory_ = placement.doorbells.memory->allocate((bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
@@ -98,7 +99,7 @@ void DoorbellRouting::forward(const Context& context, const Placement& placement
   }
   const CpuChoice choice = choose_cpus(context, "doorbell thread", 1, options.pin);
   decisions_.push_back(choice.decision);
-  ForwarderThread thread;
+  PollingOptions thread;
   thread.idle = options.idle;
   thread.cpu = choice.of(0);
   forwarder_ =

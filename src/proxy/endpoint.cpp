@@ -49,6 +49,7 @@ void check_options(const EndpointOptions& o, const host::Windows& windows) {
           "ring slots", o.slots, "A power of two from 4 to 32768");
   require(o.first_index % o.slots == 0, "a first index", o.first_index, "A multiple of the slots of a ring");
   require(o.send_depth >= o.chain, "a send depth", o.send_depth, "At least as deep as a chain is long");
+  host::check_rest(o.idle, o.stall, "worker");
   require(windows.pe_count() <= wire::kProxyMostPeers, "PEs", windows.pe_count(), "At most 16384");
   require(windows.count() <= wire::kProxyMostWindows, "windows", windows.count(), "At most 64");
 }
@@ -218,7 +219,7 @@ void Endpoint::Impl::start_workers() {
       writer = std::make_shared<NicWriter>(windows.domain(), options.connection);
     for (std::uint32_t ring = w; ring < options.rings; ring += options.workers)
       services.push_back(make_service(ring, all, writer));
-    WorkerOptions o;
+    host::PollingOptions o;
     o.idle = options.idle;
     o.cpu = cpus.of(w);
     o.name = "belfry-proxy-" + std::to_string(w);

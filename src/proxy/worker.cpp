@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-
-#include "host/cpu_choice.hpp"
+#include <utility>
 
 namespace belfry::proxy {
 
@@ -13,45 +12,46 @@ namespace {
 constexpr std::size_t kCompletionsARound = 32;
 constexpr std::chrono::seconds kLongestEnd{1};
 
+/// [submitter's queue] its ring
+std::vector<RingService*> by_queue(const std::vector<std::unique_ptr<RingService>>& rings) {
+  std::vector<RingService*> found;
+  for (const auto& ring : rings) {
+    for (const std::uint32_t queue : ring->queues()) {
+      if (queue == Routes::kNoQueue) continue;
+      if (queue >= found.size()) found.resize(queue + 1, nullptr);
+      found[queue] = ring.get();
+    }
+  }
+  return found;
+}
+
+host::PollingOptions named(host::PollingOptions options) {
+  if (options.name.empty()) options.name = "belfry-proxy";
+  return options;
+}
+
 }  // namespace
 
 Worker::Worker(std::vector<std::unique_ptr<RingService>> rings, std::unique_ptr<Submitter> submitter,
-               const WorkerOptions& options)
-    : rings_(std::move(rings)), submitter_(std::move(submitter)), options_(options) {
-  for (const auto& ring : rings_) {
-    for (const std::uint32_t queue : ring->queues()) {
-      if (queue == Routes::kNoQueue) continue;
-      if (queue >= by_queue_.size()) by_queue_.resize(queue + 1, nullptr);
-      by_queue_[queue] = ring.get();
-    }
-  }
-  thread_ = std::thread([this] { run(); });
+               host::PollingOptions options)
+    : rings_(std::move(rings)),
+      submitter_(std::move(submitter)),
+      by_queue_(by_queue(rings_)),
+      thread_(named(std::move(options)), {.round = [this] { return round(); },
+                                          .finish = [this] { finish(); },
+                                          .ended =
+                                              [this](bool failed) {
+                                                if (failed) tell_rings();
+                                              }}) {}
+
+void Worker::finish() {
+  const auto end = std::chrono::steady_clock::now() + kLongestEnd;
+  while (!idle() && std::chrono::steady_clock::now() < end) round();
 }
 
-Worker::~Worker() {
-  stop_.store(true, std::memory_order_release);
-  thread_.join();
-}
-
-void Worker::run() {
-  host::settle_thread(options_.name, options_.cpu);
-  try {
-    Idler idler(options_.idle);
-    while (!stop_.load(std::memory_order_acquire)) {
-      if (round()) {
-        idler.work_came();
-      } else {
-        idler.rest();
-      }
-    }
-    const auto end = std::chrono::steady_clock::now() + kLongestEnd;
-    while (!idle() && std::chrono::steady_clock::now() < end) round();
-  } catch (...) {
-    failure_ = std::current_exception();
-    for (const auto& ring : rings_)
-      ring->fail({.kind = device::Fault::Kind::worker_lost, .index = ring->completed()});
-  }
-  alive_.store(false, std::memory_order_release);
+void Worker::tell_rings() {
+  for (const auto& ring : rings_)
+    ring->fail({.kind = device::Fault::Kind::worker_lost, .index = ring->completed()});
 }
 
 bool Worker::idle() const {

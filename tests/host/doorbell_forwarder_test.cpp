@@ -88,7 +88,7 @@ struct Assisted {
     words.stall_ns = stall_ns;
     queue.queues[1].forwarder = &words;
     thread = std::make_unique<DoorbellForwarder>(std::vector<DoorbellLine>{{&queue.doorbell, &nic_register}},
-                                                 &words, std::move(bell), ForwarderThread{.idle = idle});
+                                                 &words, std::move(bell), PollingOptions{.idle = idle});
   }
   /// Waits until the NIC has been told of all before `producer`.
   bool hears(std::uint64_t producer) const {

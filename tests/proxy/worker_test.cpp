@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "belfry/proxy/idle.hpp"
 #include "proxy/rig.hpp"
 
 namespace belfry::proxy::test {
@@ -69,7 +70,7 @@ class InstantNic : public Submitter {
   std::deque<WorkCompletion> done_;
 };
 
-std::unique_ptr<Worker> serve(Rig& rig, std::unique_ptr<Submitter> nic, WorkerOptions options = {}) {
+std::unique_ptr<Worker> serve(Rig& rig, std::unique_ptr<Submitter> nic, host::PollingOptions options = {}) {
   std::vector<std::unique_ptr<RingService>> rings;
   rings.push_back(std::move(rig.service));
   return std::make_unique<Worker>(std::move(rings), std::move(nic), options);
@@ -147,16 +148,17 @@ TYPED_TEST(ProxyWorker, AWorkersDeathIsATypedError) {
 }
 
 /// Holds its worker inside post() until it is let go.
-class StuckNic : public FakeSubmitter {
+class StuckNic : public InstantNic {
  public:
-  explicit StuckNic(std::atomic<bool>& go) : FakeSubmitter(2), go_(go) {}
+  explicit StuckNic(std::atomic<bool>& go) : InstantNic(1, given_), go_(go) {}
   PostResult post(std::uint32_t queue, std::span<const Work> chain) override {
     while (!go_.load()) std::this_thread::yield();
-    return FakeSubmitter::post(queue, chain);
+    return InstantNic::post(queue, chain);
   }
 
  private:
   std::atomic<bool>& go_;
+  Given given_;
 };
 
 // Fault: a worker that stands still taken for one that is only slow, for as long as the caller's patience.
@@ -171,6 +173,84 @@ TYPED_TEST(ProxyWorker, AStalledWorkerIsFoundByItsHeartbeat) {
   EXPECT_EQ(o.status, Status::completion_error);
   EXPECT_EQ(o.fault.kind, device::Fault::Kind::worker_lost);
   go = true;
+}
+
+// Fault: a producer that finds the ring full is told so for as long as it likes to try, and not that nobody
+// will ever empty it; short calls, none of which lasts as long as a stall, that never find it.
+TYPED_TEST(ProxyWorker, ShortCallsFindAStalledWorkerToo) {
+  for (const bool has_room : {true, false}) {
+    Rig rig(4, 0, {.chain = 1, .descriptors_a_turn = 1});
+    rig.view.stall_ns = 50'000'000;
+    std::atomic<bool> go{false};
+    auto worker = serve(rig, std::make_unique<StuckNic>(go));
+    {
+      device::proxy::Channel<TypeParam> channel(rig.view, 1);
+      const auto put = [&] {
+        return channel.put_value(Thread{}, {0, 0}, 1u, device::Announce::now, port::Timeout{0});
+      };
+      Operation op = put();
+      ASSERT_TRUE(op.ok());
+      const auto begin = std::chrono::steady_clock::now();
+      for (Status status = Status::done; status != Status::completion_error;) {
+        ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+        if (has_room) {
+          status = channel.test(op).status;
+          EXPECT_NE(status, Status::done);
+        } else if (const Operation next = put(); (status = next.status) == Status::done) {
+          op = next;
+          continue;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(45));
+      EXPECT_EQ(channel.fault().kind, device::Fault::Kind::worker_lost);
+      // Nothing is lost yet: the worker goes on, and so does the channel.
+      go = true;
+      while (!channel.wait(Thread{}, op, port::Timeout::seconds(20)).ok())
+        ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+      EXPECT_EQ(channel.fault().kind, device::Fault::Kind::none);
+      EXPECT_TRUE(channel.put_value(Thread{}, {0, 0}, 1u).ok());
+    }
+    go = true;
+  }
+}
+
+// Fault: an operation that a stalled worker's ring refused, of which a wait says that nothing is wrong.
+TYPED_TEST(ProxyWorker, ARefusedOperationNamesTheLostWorker) {
+  Rig rig(2);
+  rig.view.stall_ns = 20'000'000;
+  device::proxy::Channel<TypeParam> channel(rig.view, 1);
+  Operation op;
+  while (op.ok())
+    op = channel.put_value(Thread{}, {0, 0}, 1u, device::Announce::now, port::Timeout::seconds(20));
+  EXPECT_EQ(op.status, Status::completion_error);
+  const Outcome o = channel.wait(Thread{}, op, port::Timeout::seconds(20));
+  EXPECT_EQ(o.status, Status::completion_error);
+  EXPECT_EQ(o.fault.kind, device::Fault::Kind::worker_lost);
+}
+
+// Fault: a worker that has nothing to do, or sleeps by its policy, taken for one that is lost.
+TEST(ProxyIdle, IsNoStall) {
+  for (const auto kind : {IdlePolicy::Kind::spin, IdlePolicy::Kind::yield, IdlePolicy::Kind::sleep}) {
+    Rig rig(4);
+    rig.view.stall_ns = 400'000'000;
+    Given seen;
+    host::PollingOptions options;
+    options.idle = {.kind = kind, .spins = 10, .yields = 10, .longest = std::chrono::milliseconds(50)};
+    auto worker = serve(rig, std::make_unique<InstantNic>(1, seen), options);
+    device::proxy::Channel<Tuned> channel(rig.view, 1);
+    ASSERT_TRUE(channel.wait(Thread{}, channel.put_value(Thread{}, {0, 0}, std::uint64_t{0})).ok());
+    // One that the worker never sees.
+    Operation never;
+    never.index = 100;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1200);
+    for (int i = 0; std::chrono::steady_clock::now() < end; ++i) {
+      EXPECT_EQ(channel.test(never).status, Status::timed_out);
+      // Now and then nobody looks for longer than a stall.
+      std::this_thread::sleep_for(std::chrono::milliseconds(i % 4 == 3 ? 450 : 2));
+    }
+    EXPECT_EQ(channel.fault().kind, device::Fault::Kind::none);
+  }
 }
 
 // Fault: a worker's end, or a stall, that fails or holds up the rings of another; a ring of the same worker
@@ -216,7 +296,7 @@ TEST(ProxyIdle, WorkComesThroughAfterAnyPause) {
   for (const auto kind : {IdlePolicy::Kind::spin, IdlePolicy::Kind::yield, IdlePolicy::Kind::sleep}) {
     Rig rig(4);
     Given seen;
-    WorkerOptions options;
+    host::PollingOptions options;
     options.idle.kind = kind;
     options.idle.spins = 10;
     options.idle.yields = 10;
