@@ -267,6 +267,21 @@ TEST_F(Bench, ProxyStateMeasuresEveryState) {
   }
 }
 
+// Fault: a run whose defaults wait so long for each state that nobody waits for it, or that says nothing of
+// how far it is. Three seconds on a quiet machine.
+TEST_F(Bench, ProxyStateEndsSoonAndSaysHowFarItIs) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome =
+      run_belfry({"bench", "proxy-state", "--quick", "--nic", "soft", "--progress", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_THAT(outcome.err, HasSubstr("pass 1 of 1, cold-pinned"));
+  for (const Record& record : records_of(outcome.out)) {
+    const bool contended = record.arm.starts_with("contended");
+    EXPECT_EQ(*bench::find(record.parameters, "iterations"), bench::Value(std::int64_t{contended ? 2 : 20}));
+  }
+}
+
 // Fault: an arm of `proxy-rate` loses messages, or its chains are set against other workers or rings.
 TEST_F(Bench, ProxyRateRunsItsTable) {
   const Outcome outcome = run_belfry({"bench", "proxy-rate", "--quick", "--passes", "1", "--iterations",
