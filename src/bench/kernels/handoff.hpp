@@ -23,7 +23,7 @@ BELFRY_FN constexpr wire::ProxyRequest handoff_request(std::uint64_t i) {
   return r;
 }
 
-BELFRY_FN inline bool is_drained(const device::proxy::Ring& ring, std::uint64_t end) {
+BELFRY_SLOW_FN bool is_drained(const device::proxy::Ring& ring, std::uint64_t end) {
   port::Patience patience(kKernelTimeout);
   while (port::poll<port::Scope::system>(ring.taken) < end)
     if (patience.is_over()) return false;
@@ -60,6 +60,29 @@ struct HandoffStreamKernel {
   }
 };
 
+/// What is done between two bursts. In a function of its own, so that a CPU's registers are the puts'.
+class BurstClock {
+ public:
+  BELFRY_FN explicit BurstClock(const HandoffJob& job) : job_(job), begin_(job.clock.now()) {}
+
+  /// Notes a burst, and waits until the ring is empty again. \return whether the next one begins
+  BELFRY_SLOW_FN bool turn(std::uint64_t next, device::Status status) {
+    const std::uint64_t done = job_.clock.now();
+    device::Status& end = job_.results[0].end.outcome.status;
+    end = status;
+    if (status != device::Status::done) return false;
+    job_.ticks[bursts_++] = done - begin_;
+    if (!is_drained(job_.view.rings[0], next)) end = device::Status::timed_out;
+    begin_ = job_.clock.now();
+    return end == device::Status::done && next < job_.count;
+  }
+
+ private:
+  HandoffJob job_;
+  std::uint64_t begin_;
+  std::uint64_t bursts_ = 0;
+};
+
 /// One thread puts bursts of `burst` descriptors into ring 0, which is empty before each: what a burst costs
 /// where nobody waits for room.
 template <class Put>
@@ -67,24 +90,14 @@ struct HandoffBurstKernel {
   HandoffJob job;
 
   BELFRY_FN void operator()() const {
-    RateResult& result = job.results[0];
     Put put(job);
+    BurstClock clock(job);
     std::uint64_t next = 0;
-    for (std::uint64_t b = 0; b * job.burst < job.count; ++b) {
-      const std::uint64_t begin = job.clock.now();
-      device::Status status = device::Status::done;
-      for (std::uint32_t i = 0; i < job.burst && status == device::Status::done; ++i) status = put(next++);
-      const std::uint64_t done = job.clock.now();
-      if (status != device::Status::done) {
-        result.end.outcome.status = status;
-        return;
-      }
-      job.ticks[b] = done - begin;
-      if (!is_drained(job.view.rings[0], next)) {
-        result.end.outcome.status = device::Status::timed_out;
-        return;
-      }
-    }
+    device::Status status = device::Status::done;
+    do {
+      for (const std::uint64_t end = next + job.burst; next != end && status == device::Status::done; ++next)
+        status = put(next);
+    } while (clock.turn(next, status));
   }
 };
 
@@ -92,7 +105,8 @@ struct HandoffBurstKernel {
 template <class Policy>
 class HandoffPut {
  public:
-  BELFRY_FN explicit HandoffPut(const HandoffJob& job) : channel_(job.view, kHandoffPeer, 0) {}
+  BELFRY_INLINE_FN explicit HandoffPut(const HandoffJob& job) : channel_(job.view, kHandoffPeer, 0) {}
+  BELFRY_INLINE_FN ~HandoffPut() {}
   BELFRY_FN device::Status operator()(std::uint64_t i) {
     const device::Place place{0, handoff_offset(i)};
     return channel_.put(device::Thread{}, place, place, 8, device::Announce::now, kKernelTimeout).status;
@@ -106,7 +120,7 @@ class HandoffPut {
 /// than.
 class BareStore {
  public:
-  BELFRY_FN explicit BareStore(const HandoffJob& job)
+  BELFRY_INLINE_FN explicit BareStore(const HandoffJob& job)
       : slots_(job.view.rings[0].slots),
         log_slots_(job.view.rings[0].log_slots),
         low_(wire::proxy_descriptor(handoff_request(0), 0).low) {}

@@ -27,23 +27,19 @@ class Channel {
   BELFRY_FN static std::uint32_t count(const View& view) { return view.ring_count; }
 
   /// \param ring below view.ring_count. Where there is no such ring or peer every call says bad_argument.
-  BELFRY_FN Channel(const ProxyView& view, std::uint32_t pe, std::uint32_t ring = 0)
+  BELFRY_INLINE_FN Channel(const ProxyView& view, std::uint32_t pe, std::uint32_t ring = 0)
       : view_(view),
         ring_(view.rings[ring < view.ring_count ? ring : 0]),
         pe_(pe),
         exists_(has_peer(view, pe) && ring < view.ring_count) {
-    if constexpr (Policy::protocol == Protocol::tuned) {
-      producer_.next = ring_.state->reserved;
-      producer_.limit = ring_.state->taken + (std::uint64_t{1} << ring_.log_slots);
-    }
+    if constexpr (Policy::protocol == Protocol::tuned)
+      producer_ = enter_ring(*ring_.state, std::uint64_t{1} << ring_.log_slots);
+    // So that one check says that there is something to write to.
+    if (!exists_) view_.window_count = 0;
   }
-  BELFRY_FN ~Channel() {
-    if constexpr (Policy::protocol == Protocol::tuned) {
-      // Not by a channel that has sent nothing: the ring's producer may be another one since.
-      if (producer_.next <= ring_.state->reserved) return;
-      ring_.state->reserved = producer_.next;
-      ring_.state->taken = producer_.limit - (std::uint64_t{1} << ring_.log_slots);
-    }
+  BELFRY_INLINE_FN ~Channel() {
+    if constexpr (Policy::protocol == Protocol::tuned)
+      leave_ring(ring_.state, producer_.next(), producer_.room - (std::uint64_t{1} << ring_.log_slots));
   }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -54,7 +50,7 @@ class Channel {
   BELFRY_FN Operation put(Group group, Place remote, Place local, std::uint64_t bytes,
                           Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!has(remote, bytes) || !has(local, bytes) || !exists_) return refused();
+      if (!has(remote, bytes) || !has(local, bytes)) return refused();
       publish_payload<Policy>();
       return enqueue(two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
     });
@@ -62,7 +58,7 @@ class Channel {
 
   BELFRY_FN Operation put_each(Warp warp, Place remote, Place local, std::uint32_t bytes,
                                Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
-    const bool good = has(remote, bytes) && has(local, bytes) && exists_;
+    const bool good = has(remote, bytes) && has(local, bytes);
     if (port::ballot(warp.mask, !good) != 0) return refused();
     publish_payload<Policy>();
     return enqueue_each(warp, two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
@@ -72,7 +68,7 @@ class Channel {
   BELFRY_FN Operation put_value(Group group, Place remote, Value value, Announce = Announce::now,
                                 port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!has(remote, sizeof value) || !exists_) return refused();
+      if (!has(remote, sizeof value)) return refused();
       return enqueue(value_request(remote, value), timeout);
     });
   }
@@ -80,7 +76,7 @@ class Channel {
   template <class Value>
   BELFRY_FN Operation put_value_each(Warp warp, Place remote, Value value, Announce = Announce::now,
                                      port::Timeout timeout = kDefaultTimeout) {
-    const bool good = has(remote, sizeof value) && exists_;
+    const bool good = has(remote, sizeof value);
     if (port::ballot(warp.mask, !good) != 0) return refused();
     return enqueue_each(warp, value_request(remote, value), timeout);
   }
@@ -115,7 +111,7 @@ class Channel {
   BELFRY_FN Operation get(Group group, Place local, Place remote, std::uint64_t bytes,
                           Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!has(remote, bytes) || !has(local, bytes) || !exists_) return refused();
+      if (!has(remote, bytes) || !has(local, bytes)) return refused();
       return reading(two_sided(wire::ProxyOperation::get, remote, local, bytes), timeout);
     });
   }
@@ -226,7 +222,7 @@ class Channel {
   }
   BELFRY_FN Outcome flush_ring(port::Timeout timeout) {
     const std::uint64_t end = Policy::protocol == Protocol::tuned
-                                  ? producer_.next
+                                  ? producer_.next()
                                   : port::load<port::Scope::gpu>(&ring_.state->reserved);
     if (end == 0) return Outcome{};
     Operation all;
@@ -235,12 +231,10 @@ class Channel {
     return wait_on(all, timeout);
   }
   BELFRY_FN bool has(Place place, std::uint64_t bytes) const {
-    return !Policy::check_arguments ||
-           (place.window < view_.window_count && view_.windows[place.window].contains(place.offset, bytes));
+    if (!Policy::check_arguments) return exists_;
+    return place.window < view_.window_count && view_.windows[place.window].contains(place.offset, bytes);
   }
-  BELFRY_FN bool can_do_atomic(Place remote) const {
-    return exists_ && remote.offset % 8 == 0 && has(remote, 8);
-  }
+  BELFRY_FN bool can_do_atomic(Place remote) const { return remote.offset % 8 == 0 && has(remote, 8); }
   BELFRY_FN bool can_signal(const Signal& signal) const {
     return can_do_atomic(signal.place) &&
            (!Policy::check_arguments ||
@@ -281,8 +275,14 @@ class Channel {
 
   BELFRY_INLINE_FN Operation enqueue(const wire::ProxyRequest& request, port::Timeout timeout) {
     const std::uint32_t count = wire::proxy_descriptors(request);
-    const RingSlots slots = reserve<Policy::protocol>(ring_, producer_, count, timeout, view_.stall_ns);
+    RingSlots slots;
     Operation op;
+    if (Policy::protocol == Protocol::tuned && count == 1) {
+      slots = store_own(ring_, producer_, wire::proxy_first_descriptor(request), timeout, view_.stall_ns);
+      op.status = slots.status;
+      return op.ok() ? stored(slots.first) : op;
+    }
+    slots = reserve<Policy::protocol>(ring_, producer_, count, timeout, view_.stall_ns);
     op.status = slots.status;
     if (!op.ok()) return op;
     release_system<Policy>();

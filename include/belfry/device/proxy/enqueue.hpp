@@ -17,12 +17,35 @@
 namespace belfry::device::proxy {
 
 /// What a channel keeps of its ring from call to call. Under Protocol::tuned it is the only producer's place
-/// in the ring, in registers.
+/// in the ring, in registers: it knows the slots of this lap that are free, and their parity, so that a put
+/// compares one address, stores and counts.
 struct Producer {
-  std::uint64_t next = 0;   ///< tuned: the next slot
-  std::uint64_t limit = 0;  ///< tuned: slots below it are free, a lap from where the worker was seen last
-  LastBeat worker;          ///< of the worker, as seen last
+  std::uintptr_t at = 0;     ///< tuned: the next slot's address
+  std::uintptr_t end = 0;    ///< tuned: slots from `at` to it are of this lap, and free
+  std::uintptr_t zero = 0;   ///< tuned: where slot 0 would be, if slots did not come around
+  std::uint64_t parity = 0;  ///< tuned: this lap's
+  std::uint64_t room = 0;    ///< tuned: slots below it are free, a lap from where the worker was seen last
+  LastBeat worker;           ///< of the worker, as seen last
+
+  /// Index of the next slot.
+  BELFRY_INLINE_FN std::uint64_t next() const { return (at - zero) / sizeof(port::Vector16); }
 };
+
+/// The only producer's place in a ring, as the last one has left it: with no slot known.
+/// \param slots of the ring
+BELFRY_INLINE_FN Producer enter_ring(const RingState& state, std::uint64_t slots) {
+  Producer p;
+  p.at = p.end = state.reserved * sizeof(port::Vector16);
+  p.room = state.taken + slots;
+  return p;
+}
+/// Leaves it to the next one. Not by a producer that has stored nothing: there may have been another one
+/// since.
+BELFRY_SLOW_FN void leave_ring(RingState* state, std::uint64_t next, std::uint64_t taken) {
+  if (next <= state->reserved) return;
+  state->reserved = next;
+  state->taken = taken;
+}
 
 /// Slots of a ring, or why there are none.
 struct RingSlots {
@@ -33,6 +56,9 @@ struct RingSlots {
 namespace detail {
 
 BELFRY_FN inline std::uint64_t slots_of(const Ring& ring) { return std::uint64_t{1} << ring.log_slots; }
+BELFRY_FN inline std::uint64_t parity_of(const Ring& ring, std::uint64_t index) {
+  return wire::proxy_parity(index >> ring.log_slots);
+}
 
 /// A slot is filled again only once the worker has taken it (mutant: proxy_room).
 /// \param end   one past the slots wanted
@@ -71,37 +97,46 @@ BELFRY_FN inline bool wait_for_room(const Ring& ring, port::Patience& patience, 
   return !is_late;
 }
 
-/// What a producer that found no room has waited for.
+/// What a producer waits for that has no slot left that it knows of. A copy of what it knows: so nobody takes
+/// the channel's address, and its members stay in registers.
 struct OwnRoom {
-  Status status = Status::done;
-  std::uint64_t limit = 0;
-  LastBeat worker;
+  Ring ring;
+  Producer producer;
+  std::uint32_t count;
+  port::Timeout timeout;
+  std::uint64_t stall_ns;
 };
-/// By value, all of it: a channel whose address nobody takes stays in registers.
-BELFRY_SLOW_FN OwnRoom wait_for_own_room(Ring ring, std::uint64_t end, port::Timeout timeout,
-                                         std::uint64_t stall_ns, LastBeat worker) {
-  OwnRoom room;
-  port::Patience patience(timeout);
-  Pulse pulse(&ring.words->heartbeat, stall_ns, worker);
-  while (!has_room(end, room.limit = read_taken(ring) + slots_of(ring)))
-    if (!wait_for_room(ring, patience, pulse, room.status)) break;
-  room.worker = pulse.last();
-  return room;
+
+/// Waits until `count` slots are free, and takes them. `room.producer` then stands behind them, in the lap
+/// that it has come to.
+BELFRY_SLOW_FN RingSlots take_own_slots(OwnRoom& room) {
+  Producer& p = room.producer;
+  RingSlots slots;
+  slots.first = p.next();
+  const std::uint64_t end = slots.first + room.count;
+  if (!has_room(end, p.room)) {
+    port::Patience patience(room.timeout);
+    Pulse pulse(&room.ring.words->heartbeat, room.stall_ns, p.worker);
+    while (!has_room(end, p.room = read_taken(room.ring) + slots_of(room.ring)))
+      if (!wait_for_room(room.ring, patience, pulse, slots.status)) break;
+    p.worker = pulse.last();
+    if (slots.status != Status::done) return slots;
+  }
+  const std::uint64_t lap = end & ~(slots_of(room.ring) - 1);
+  std::uint64_t limit = lap + slots_of(room.ring);
+  if (!has_room(limit, p.room)) limit = p.room;
+  p.zero = reinterpret_cast<std::uintptr_t>(room.ring.slots) - lap * sizeof(port::Vector16);
+  p.at = p.zero + end * sizeof(port::Vector16);
+  p.end = p.zero + limit * sizeof(port::Vector16);
+  p.parity = parity_of(room.ring, lap);
+  return slots;
 }
 
 BELFRY_INLINE_FN RingSlots reserve_own(const Ring& ring, Producer& producer, std::uint32_t count,
                                        port::Timeout timeout, std::uint64_t stall_ns) {
-  RingSlots slots;
-  slots.first = producer.next;
-  const std::uint64_t end = slots.first + count;
-  if (!has_room(end, producer.limit)) {
-    const OwnRoom room = wait_for_own_room(ring, end, timeout, stall_ns, producer.worker);
-    producer.limit = room.limit;
-    producer.worker = room.worker;
-    slots.status = room.status;
-    if (slots.status != Status::done) return slots;
-  }
-  producer.next = end;
+  OwnRoom room{ring, producer, count, timeout, stall_ns};
+  const RingSlots slots = take_own_slots(room);
+  producer = room.producer;
   return slots;
 }
 
@@ -161,9 +196,15 @@ BELFRY_INLINE_FN RingSlots reserve(const Ring& ring, Producer& producer, std::ui
 namespace detail {
 
 BELFRY_INLINE_FN void store_descriptor(const Ring& ring, std::uint64_t index, port::Vector16 descriptor) {
-  const std::uint64_t mask = slots_of(ring) - 1;
-  descriptor.low |= wire::proxy_parity(index >> ring.log_slots);
-  port::store_16(ring.slots + (index & mask), descriptor);
+  descriptor.low |= parity_of(ring, index);
+  port::store_16(ring.slots + (index & (slots_of(ring) - 1)), descriptor);
+}
+
+/// \param room of one slot
+BELFRY_SLOW_FN RingSlots store_own_slowly(OwnRoom& room, port::Vector16 descriptor) {
+  const RingSlots slots = take_own_slots(room);
+  if (slots.status == Status::done) store_descriptor(room.ring, slots.first, descriptor);
+  return slots;
 }
 
 /// By value: a request whose address nobody takes stays in registers.
@@ -181,6 +222,23 @@ BELFRY_INLINE_FN void store_request(const Ring& ring, std::uint64_t first,
                                     const wire::ProxyRequest& request) {
   detail::store_descriptor(ring, first, wire::proxy_first_descriptor(request));
   if (wire::proxy_descriptors(request) > 1) detail::store_rest(ring, first, request);
+}
+
+/// Protocol::tuned's put: one slot, and the store. \param descriptor without its parity
+BELFRY_INLINE_FN RingSlots store_own(const Ring& ring, Producer& producer, port::Vector16 descriptor,
+                                     port::Timeout timeout, std::uint64_t stall_ns) {
+  RingSlots slots;
+  if (producer.at == producer.end) {
+    detail::OwnRoom room{ring, producer, 1, timeout, stall_ns};
+    slots = detail::store_own_slowly(room, descriptor);
+    producer = room.producer;
+    return slots;
+  }
+  descriptor.low |= producer.parity;
+  port::store_16(reinterpret_cast<port::Vector16*>(producer.at), descriptor);
+  slots.first = producer.next();
+  producer.at += sizeof(port::Vector16);
+  return slots;
 }
 
 /// Makes a put's payload visible before the descriptor that will name it (mutant:
