@@ -107,19 +107,36 @@ void visit_results(Job& job, const Visit& visit) {
   if constexpr (requires { job.issue; }) visit(job.issue);
   if constexpr (requires { job.completion; }) visit(job.completion);
   if constexpr (requires { job.round_trip; }) visit(job.round_trip);
+  if constexpr (requires { job.ticks; }) visit(job.ticks);
+  if constexpr (requires { job.ahead; }) visit(job.ahead);
+  if constexpr (requires { job.sent; }) visit(job.sent);
+  if constexpr (requires { job.stop; }) visit(job.stop);
   if constexpr (requires { job.results; }) visit(job.results);
   if constexpr (requires { job.end; }) visit(job.end);
 }
 
 class CudaLauncher {
  public:
-  CudaLauncher() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a CUDA stream"); }
+  CudaLauncher() {
+    check_cuda(
+        cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+        "--lanes cuda finds no GPU that CUDA can use (`belfry doctor gpu` says more; without it kernels "
+        "run on CPU lanes)");
+  }
   ~CudaLauncher() { cudaStreamDestroy(stream_); }
   CudaLauncher(const CudaLauncher&) = delete;
   CudaLauncher& operator=(const CudaLauncher&) = delete;
 
   const char* name() const { return "cuda"; }
   std::shared_ptr<void> allocate(std::size_t bytes) { return twins_.allocate(bytes); }
+  std::shared_ptr<void> place(const void* contents, std::size_t bytes) {
+    void* gpu = nullptr;
+    check_cuda(cudaMalloc(&gpu, bytes), "GPU memory");
+    std::shared_ptr<void> memory(gpu, [](void* at) { cudaFree(at); });
+    check_cuda(cudaMemcpyAsync(gpu, contents, bytes, cudaMemcpyHostToDevice, stream_), "a copy to the GPU");
+    check_cuda(cudaStreamSynchronize(stream_), "a copy to the GPU");
+    return memory;
+  }
 
   template <class Kernel>
   void launch(std::uint32_t blocks, std::uint32_t threads, Kernel kernel) {

@@ -140,6 +140,7 @@ Record RunContext::record(const std::string& arm, const std::string& metric) con
   set(record.parameters, "iterations", static_cast<std::int64_t>(iterations()));
   set(record.parameters, "processes", std::int64_t{options_.processes});
   set(record.parameters, "seed", static_cast<std::int64_t>(options_.seed));
+  if (options_.lanes != "cpu") set(record.parameters, "lanes", options_.lanes);
   if (options_.quick) set(record.parameters, "quick", true);
   record.versions = versions_;
   return record;

@@ -18,5 +18,8 @@ void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions& options
 
 std::shared_ptr<host::QueueMemory> pinned_memory() { return host::pinned_queue_memory(); }
 std::shared_ptr<host::QueueMemory> gpu_memory() { return host::gpu_queue_memory(); }
+std::shared_ptr<void> pin_for_lanes(const RunContext& run, std::span<std::byte> memory) {
+  return on_gpu(run) ? host::pin_host_memory(memory.data(), memory.size()) : nullptr;
+}
 
 }  // namespace belfry::bench

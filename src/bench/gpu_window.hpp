@@ -5,6 +5,7 @@
 #include "bench/describe_nic.hpp"
 #include "bench/device_group.hpp"
 #include "bench/experiment.hpp"
+#include "bench/kernel_runner.hpp"
 
 namespace belfry::bench {
 
@@ -23,9 +24,23 @@ inline NicDescription describe_nic_of_lanes(const RunContext& run, const host::C
 /// host::Error where there is no GPU, std::invalid_argument in a build without CUDA.
 void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions& options);
 
+/// What runs a run's kernels. Throws as make_cuda_runner().
+/// \param gives_way of CPU lanes: see make_lane_runner()
+inline std::unique_ptr<KernelRunner> make_runner(const RunContext& run, bool gives_way) {
+  return on_gpu(run) ? make_cuda_runner() : make_lane_runner(gives_way);
+}
+/// How `threads` independent threads are laid out: on a GPU over as many blocks, for the lanes of a warp
+/// would take turns; on a CPU as lanes of one thread, for blocks would want a core each.
+inline Grid spread(const RunContext& run, std::uint32_t threads) {
+  return on_gpu(run) ? Grid{threads, 1} : Grid{1, threads};
+}
+
 /// Host memory that kernels of a GPU reach. Throws as place_for_lanes().
 std::shared_ptr<host::QueueMemory> pinned_memory();
 /// A GPU's memory, likewise.
 std::shared_ptr<host::QueueMemory> gpu_memory();
+/// Lets kernels of a run reach host memory that is there already, for as long as the result lives; null where
+/// they do anyway.
+std::shared_ptr<void> pin_for_lanes(const RunContext& run, std::span<std::byte> memory);
 
 }  // namespace belfry::bench

@@ -17,5 +17,9 @@ void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions&) {
 }
 std::shared_ptr<host::QueueMemory> pinned_memory() { refuse(); }
 std::shared_ptr<host::QueueMemory> gpu_memory() { refuse(); }
+std::shared_ptr<void> pin_for_lanes(const RunContext& run, std::span<std::byte>) {
+  if (on_gpu(run)) refuse();
+  return nullptr;
+}
 
 }  // namespace belfry::bench

@@ -8,6 +8,7 @@
 #include "bench/clock.hpp"
 #include "bench/cores.hpp"
 #include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/handoff_rings.hpp"
 
 namespace belfry::bench {
@@ -19,13 +20,15 @@ struct HandoffArm {
   const char* name;
   const char* description;
   HandoffPutKind kind;
-  bool many = false;  ///< as many rings as --rings says; else one
+  std::uint32_t rings = 1;  ///< 0: as many as --rings says
 };
-constexpr std::array<HandoffArm, 7> kArms = {{
+constexpr std::array<HandoffArm, 10> kArms = {{
     {"tuned", "one producer a ring: one posted 16 B store; payload visible already", HandoffPutKind::tuned},
     {"tuned-published", "the same behind a fence.sys", HandoffPutKind::tuned_published},
-    {"tuned-rings", "as tuned, with --rings rings, each of one producer, drained by one thread",
-     HandoffPutKind::tuned, true},
+    {"tuned-r2", "as tuned, 2 rings, each of one producer", HandoffPutKind::tuned, 2},
+    {"tuned-r4", "as tuned, 4 rings", HandoffPutKind::tuned, 4},
+    {"tuned-r16", "as tuned, 16 rings", HandoffPutKind::tuned, 16},
+    {"tuned-rings", "as tuned, with --rings rings", HandoffPutKind::tuned, 0},
     {"shared-tuned", "many producers may share the ring (here one does): reservation by an atomic",
      HandoffPutKind::shared_tuned},
     {"baseline", "atomic, read of the reader's progress, release of system scope", HandoffPutKind::baseline},
@@ -48,14 +51,18 @@ class Handoff {
  public:
   explicit Handoff(const RunContext& run)
       : run_(run),
-        runner_(make_lane_runner(true)),
+        runner_(make_runner(run, true)),
+        clock_(runner_->clock()),
         slots_(std::uint32_t{1} << run.parameter("log-slots")),
         burst_(slots_ / 2) {}
 
   std::uint32_t rings(const HandoffArm& arm) const {
-    return arm.many ? static_cast<std::uint32_t>(run_.parameter("rings")) : 1;
+    return arm.rings == 0 ? static_cast<std::uint32_t>(run_.parameter("rings")) : arm.rings;
   }
   std::uint32_t slots() const { return slots_; }
+  std::uint32_t readers(const HandoffArm& arm) const {
+    return std::min(static_cast<std::uint32_t>(run_.parameter("readers")), rings(arm));
+  }
   std::uint32_t burst() const { return burst_; }
 
   /// M descriptors/s through the arm's rings together.
@@ -85,7 +92,7 @@ class Handoff {
  private:
   std::shared_ptr<RateResult> fill(const HandoffArm& arm, std::uint32_t rings, std::uint64_t count,
                                    std::uint32_t burst, std::uint64_t* ticks, bool& verified) {
-    const HandoffRings filled(*runner_, rings, slots_);
+    const HandoffRings filled(*runner_, rings, slots_, on_gpu(run_) ? pinned_memory() : nullptr);
     const auto results = allocate_of<RateResult>(*runner_, rings);
     HandoffJob job;
     job.view = filled.view();
@@ -94,16 +101,16 @@ class Handoff {
     job.burst = burst;
     job.ticks = ticks;
     job.results = results.get();
-    Drain drain(filled, count);
-    runner_->handoff(arm.kind, rings, job);
+    Drain drain(filled, count, readers(arm));
+    runner_->handoff(arm.kind, spread(run_, rings), job);
     for (std::uint32_t r = 0; r < rings; ++r) check_end(results.get()[r].end, std::string("arm ") + arm.name);
     verified = drain.is_right();
     return results;
   }
 
   const RunContext& run_;
-  const Clock clock_;
   std::unique_ptr<KernelRunner> runner_;
+  const Clock clock_;
   std::uint32_t slots_;
   std::uint32_t burst_;
 };
@@ -143,6 +150,7 @@ std::vector<Record> records_of(const RunContext& run, const Handoff& handoff, co
       Record record = run.record(name, metric, found->second.series);
       record.verified = found->second.verified;
       set(record.parameters, "rings", std::int64_t{handoff.rings(arm_of(name))});
+      set(record.parameters, "readers", std::int64_t{handoff.readers(arm_of(name))});
       set(record.parameters, "slots", std::int64_t{handoff.slots()});
       if (record.metric == "enqueue") set(record.parameters, "burst", std::int64_t{handoff.burst()});
       records.push_back(std::move(record));
@@ -163,10 +171,11 @@ std::vector<Record> run_handoff(RunContext& run) {
       rate.series.add_figure(handoff.stream(arm, verified));
       rate.verified = rate.verified && verified;
     }
-    if (arm.many) return;
+    if (arm.rings != 1) return;
     std::vector<double> samples = handoff.bursts(arm, verified);
     add(metrics, name, "enqueue", std::move(samples), verified);
   });
+  if (on_gpu(run)) run.note("the rings lie in pinned host memory, what producers keep of them in GPU memory");
   if (usable_cores() < 2) run.note("one core for producer and reader: this measures the system's scheduler");
   return records_of(run, handoff, metrics);
 }
@@ -185,10 +194,12 @@ Experiment handoff_experiment() {
       {"enqueue_over_bare", "ratio", "median of enqueue over that of the arm bare, in this run"},
   };
   experiment.parameters = {
-      {"rings", 4, 1, 1024, "rings of the arm tuned-rings"},
+      {"rings", 8, 1, 1024, "rings of the arm tuned-rings"},
+      {"readers", 1, 1, 64, "CPU threads that drain the rings, which are dealt to them"},
       {"log-slots", 10, 6, 15, "slots of a ring, as a power of two"},
   };
   experiment.needs_nic = false;
+  experiment.runs_on_gpu = true;
   experiment.iterations = 4000000;
   experiment.quick_iterations = 20000;
   experiment.run = run_handoff;

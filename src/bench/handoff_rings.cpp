@@ -1,6 +1,7 @@
 #include "bench/handoff_rings.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "belfry/proxy/idle.hpp"
@@ -38,17 +39,17 @@ struct DrainedRing {
 
 }  // namespace
 
-HandoffRings::HandoffRings(KernelRunner& runner, std::uint32_t rings, std::uint32_t slots)
-    : memory_(rings, slots, 0),
-      states_(allocate_of<device::proxy::RingState>(runner, rings)),
-      rings_(allocate_of<device::proxy::Ring>(runner, rings)),
-      window_(allocate_of<device::LocalWindow>(runner, 1)) {
-  std::copy(memory_.rings().begin(), memory_.rings().end(), rings_.get());
-  for (std::uint32_t r = 0; r < rings; ++r) {
-    states_.get()[r] = memory_.first_state();
-    rings_.get()[r].state = states_.get() + r;
-  }
-  window_->bytes = kHandoffWindowBytes;
+HandoffRings::HandoffRings(KernelRunner& runner, std::uint32_t rings, std::uint32_t slots,
+                           std::shared_ptr<host::QueueMemory> provider)
+    : memory_(rings, slots, 0, std::move(provider)),
+      states_(place_of<device::proxy::RingState>(
+          runner, std::vector<device::proxy::RingState>(rings, memory_.first_state()))) {
+  std::vector<device::proxy::Ring> table = memory_.rings();
+  for (std::uint32_t r = 0; r < rings; ++r) table[r].state = states_.get() + r;
+  rings_ = place_of<device::proxy::Ring>(runner, table);
+  device::LocalWindow window;
+  window.bytes = kHandoffWindowBytes;
+  window_ = place_of<device::LocalWindow>(runner, {&window, 1});
   view_.pe_count = kHandoffPeer + 1;
   view_.ring_count = rings;
   view_.window_count = 1;
@@ -56,18 +57,27 @@ HandoffRings::HandoffRings(KernelRunner& runner, std::uint32_t rings, std::uint3
   view_.windows = window_.get();
 }
 
-Drain::Drain(const HandoffRings& rings, std::uint64_t count)
-    : expected_(count * rings.view().ring_count), thread_([this, &rings, count] { run(rings, count); }) {}
+Drain::Drain(const HandoffRings& rings, std::uint64_t count, std::uint32_t threads)
+    : expected_(count * rings.view().ring_count) {
+  for (std::uint32_t t = 0; t < threads; ++t)
+    threads_.emplace_back([this, &rings, count, t, threads] { run(rings, count, t, threads); });
+}
 
 Drain::~Drain() {
   stop_.store(true, std::memory_order_release);
-  if (thread_.joinable()) thread_.join();
+  join();
 }
 
-void Drain::run(const HandoffRings& rings, std::uint64_t count) {
+void Drain::join() {
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+}
+
+void Drain::run(const HandoffRings& rings, std::uint64_t count, std::uint32_t first, std::uint32_t step) {
   const std::uint64_t low = wire::proxy_descriptor(handoff_request(0), 0).low;
   std::vector<DrainedRing> ends;
-  for (std::uint32_t r = 0; r < rings.view().ring_count; ++r) ends.push_back({rings.memory().reader(r), low});
+  for (std::uint32_t r = first; r < rings.view().ring_count; r += step)
+    ends.push_back({rings.memory().reader(r), low});
   proxy::Idler idler({.kind = proxy::IdlePolicy::Kind::yield, .spins = kSpins});
   const auto is_done = [&](const DrainedRing& end) { return end.reader.next() == count; };
   while (!stop_.load(std::memory_order_acquire) && !std::all_of(ends.begin(), ends.end(), is_done)) {
@@ -79,7 +89,7 @@ void Drain::run(const HandoffRings& rings, std::uint64_t count) {
 }
 
 bool Drain::is_right() {
-  thread_.join();
+  join();
   return right_ == expected_;
 }
 

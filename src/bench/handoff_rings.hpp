@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "bench/kernel_runner.hpp"
 #include "proxy/ring_memory.hpp"
@@ -16,7 +17,9 @@ namespace belfry::bench {
 class HandoffRings {
  public:
   /// Throws host::Error where there is no memory. \param slots a power of two up to 32768
-  HandoffRings(KernelRunner& runner, std::uint32_t rings, std::uint32_t slots);
+  /// \param provider of the rings: host memory that the runner's kernels reach; null: plain host memory
+  HandoffRings(KernelRunner& runner, std::uint32_t rings, std::uint32_t slots,
+               std::shared_ptr<host::QueueMemory> provider = nullptr);
 
   const device::proxy::ProxyView& view() const { return view_; }
   const proxy::RingMemory& memory() const { return memory_; }
@@ -33,7 +36,8 @@ class HandoffRings {
 /// handoff_request() makes: none lost, doubled, torn or out of order.
 class Drain {
  public:
-  Drain(const HandoffRings& rings, std::uint64_t count);
+  /// \param threads to which the rings are dealt
+  Drain(const HandoffRings& rings, std::uint64_t count, std::uint32_t threads = 1);
   /// Ends it, if it has not got all.
   ~Drain();
   Drain(const Drain&) = delete;
@@ -43,12 +47,13 @@ class Drain {
   bool is_right();
 
  private:
-  void run(const HandoffRings& rings, std::uint64_t count);
+  void run(const HandoffRings& rings, std::uint64_t count, std::uint32_t first, std::uint32_t step);
+  void join();
 
   std::atomic<bool> stop_{false};
-  std::uint64_t right_ = 0;
+  std::atomic<std::uint64_t> right_{0};
   std::uint64_t expected_ = 0;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace belfry::bench

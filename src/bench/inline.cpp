@@ -9,6 +9,7 @@
 #include "bench/cores.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/inline_math.hpp"
 #include "bench/op_path.hpp"
 #include "bench/rate_run.hpp"
@@ -58,11 +59,12 @@ struct Series {
 class InlineBench {
  public:
   explicit InlineBench(const RunContext& run)
-      : shape_(shape_of(run)), group_(run.options().nic, 2, options(shape_)), seed_(run.options().seed) {
+      : shape_(shape_of(run)), group_(run.options().nic, 2, options(run, shape_)), seed_(run.options().seed) {
     const bool software_nic = group_.pe(0).context().is_software_nic();
     const unsigned nic_threads = software_nic ? 1 : 0;
-    put_runner_ = make_lane_runner(1 + nic_threads > usable_cores());
-    rate_runner_ = make_lane_runner(shape_.warps() + nic_threads > usable_cores());
+    put_runner_ = make_runner(run, 1 + nic_threads > usable_cores());
+    rate_runner_ = make_runner(run, shape_.warps() + nic_threads > usable_cores());
+    clock_ = put_runner_->clock();
     place_.target = {{0, 0}, kStride, kRateSlots};
     place_.source = {{0, source_offset(shape_)}, kStride, kRateSlots};
     place_.seed = seed_;
@@ -89,19 +91,21 @@ class InlineBench {
   static std::size_t source_offset(const RateShape& shape) {
     return std::size_t{shape.threads} * kRateSlots * kStride;
   }
-  static host::DeviceEndpointOptions options(const RateShape& shape) {
+  static host::DeviceEndpointOptions options(const RunContext& run, const RateShape& shape) {
     host::DeviceEndpointOptions options = device_options(source_offset(shape) + kRateSlots * kStride);
     options.queues_a_peer = shape.queues;
     options.blocks = kQueueBlocks;
+    place_for_lanes(run, options);
     return options;
   }
 
   /// Different bytes everywhere, so that a chunk in the wrong place shows.
   void fill_source() {
-    const auto source = group_.window(0).subspan(place_.source.begin.offset, kRateSlots * kStride);
-    for (std::size_t at = 0; at < source.size(); ++at) {
-      source[at] = static_cast<std::byte>(target_value(seed_, at) >> 24);
-    }
+    group_.edit_window(0, [&](std::span<std::byte> window) {
+      const auto source = window.subspan(place_.source.begin.offset, kRateSlots * kStride);
+      for (std::size_t at = 0; at < source.size(); ++at)
+        source[at] = static_cast<std::byte>(target_value(seed_, at) >> 24);
+    });
   }
 
   void measure_puts(InlineArm arm, std::uint64_t count, Series& series) {
@@ -124,18 +128,19 @@ class InlineBench {
     RateJob check = place_;
     check.bytes = arm.bytes;
     check.messages_a_thread = job.warm_up + count;
-    clear_rate_target(group_.window(1), check, 1);
+    group_.edit_window(1, [&](std::span<std::byte> window) { clear_rate_target(window, check, 1); });
     put_runner_->puts(arm.pointer ? "gda-pointer" : "gda-inline", job);
     check_end(*end, "the puts of " + arm_name(arm));
     series.issue.add_samples(to_microseconds(issue.get(), count, clock_));
     series.put_completion.add_samples(to_microseconds(completion.get(), count, clock_));
     // Slot by slot the source still holds what went to the target last.
-    series.verified = series.verified && rate_target_is_right(group_.window(1), group_.window(0), check, 1);
+    series.verified =
+        series.verified && rate_target_is_right(group_.read_window(1), group_.read_window(0), check, 1);
   }
 
   const RateShape shape_;
   const DeviceGroup group_;
-  const Clock clock_;
+  Clock clock_;
   std::uint64_t seed_;
   RateJob place_;
   std::unique_ptr<KernelRunner> put_runner_;
@@ -224,9 +229,10 @@ std::vector<Record> records_of(const RunContext& run, const std::map<std::string
 std::vector<Record> run_inline(RunContext& run) {
   const auto arms = inline_arms();
   InlineBench bench(run);
-  run.use_nic(describe_nic(bench.endpoint().context()));
+  run.use_nic(describe_nic_of_lanes(run, bench.endpoint().context()));
   for (const std::string& decision : bench.endpoint().decisions()) run.note(decision);
-  if (bench.shape().warps() + (bench.endpoint().context().is_software_nic() ? 1 : 0) > usable_cores()) {
+  if (!on_gpu(run) &&
+      bench.shape().warps() + (bench.endpoint().context().is_software_nic() ? 1 : 0) > usable_cores()) {
     run.note("more warps and NIC threads than cores: rates measure the system's scheduler too");
   }
   std::map<std::string, Series> all;
@@ -267,6 +273,7 @@ Experiment inline_experiment() {
       {"batch", 16, 1, kMostRateBatch, "WQEs a doorbell of the rate"},
   };
   experiment.iterations = 3000;
+  experiment.runs_on_gpu = true;
   experiment.run = run_inline;
   return experiment;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ class KernelRunner {
   virtual const char* name() const = 0;
   /// Memory that kernels and, while none runs, the host read and write; zeroed.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
+  /// Memory that belongs to kernels alone, as near to them as it can be, with these contents.
+  virtual std::shared_ptr<void> place(const void* contents, std::size_t bytes) = 0;
 
   /// The clock of what runs the kernels.
   virtual Clock clock() = 0;
@@ -49,8 +52,8 @@ class KernelRunner {
   /// end.
   virtual void loaded(bool shared, std::uint32_t blocks, const LoadedJob& job) = 0;
   virtual void loaded(bool shared, std::uint32_t blocks, const ProxyLoadedJob& job) = 0;
-  /// \param threads one a ring
-  virtual void handoff(HandoffPutKind kind, std::uint32_t threads, const HandoffJob& job) = 0;
+  /// \param grid as many threads as rings; of a job of bursts it means nothing
+  virtual void handoff(HandoffPutKind kind, Grid grid, const HandoffJob& job) = 0;
 };
 
 /// On CPU threads of this process (src/lanes).
@@ -64,6 +67,12 @@ std::unique_ptr<KernelRunner> make_cuda_runner();
 template <class T>
 std::shared_ptr<T> allocate_of(KernelRunner& runner, std::size_t count) {
   return std::static_pointer_cast<T>(runner.allocate(count * sizeof(T)));
+}
+
+/// The same of memory that belongs to kernels alone, with the contents of `items`.
+template <class T>
+std::shared_ptr<T> place_of(KernelRunner& runner, std::span<const T> items) {
+  return std::static_pointer_cast<T>(runner.place(items.data(), items.size_bytes()));
 }
 
 /// What a kernel's clock measured, in us.

@@ -25,6 +25,12 @@ class LaneLauncher {
     return {memory, [](void* at) { ::operator delete (at, std::align_val_t{kAlignment}); }};
   }
 
+  std::shared_ptr<void> place(const void* contents, std::size_t bytes) const {
+    std::shared_ptr<void> memory = allocate(bytes);
+    std::memcpy(memory.get(), contents, bytes);
+    return memory;
+  }
+
   Clock clock() const { return Clock(); }
 
   template <class Kernel>

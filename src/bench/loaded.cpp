@@ -13,6 +13,7 @@
 #include "bench/describe_nic.hpp"
 #include "bench/device_group.hpp"
 #include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/op_path.hpp"
 #include "bench/proxy_group.hpp"
 #include "bench/rate_shape.hpp"
@@ -78,6 +79,14 @@ struct Settings {
   std::uint64_t pace;
 };
 
+/// One for each end: kernels of one GPU runner follow each other.
+struct Runners {
+  Runners(const RunContext& run, bool gives_way)
+      : ends{make_runner(run, gives_way), make_runner(run, gives_way)}, clock(ends[0]->clock()) {}
+  std::unique_ptr<KernelRunner> ends[kEnds];
+  Clock clock;
+};
+
 struct LoadedPass {
   std::vector<double> round_trip;
   std::vector<double> ahead;
@@ -120,17 +129,31 @@ RateWork work_of(const LoadedJobOf<View>& job, std::uint32_t block) {
   return work;
 }
 
+// Windows wherever they lie, of either group.
+void edit_window(const DeviceGroup& group, int rank, const std::function<void(std::span<std::byte>)>& edit) {
+  group.edit_window(rank, edit);
+}
+void edit_window(const ProxyGroup& group, int rank, const std::function<void(std::span<std::byte>)>& edit) {
+  edit(group.window(rank));
+}
+std::vector<std::byte> read_window(const DeviceGroup& group, int rank) { return group.read_window(rank); }
+std::vector<std::byte> read_window(const ProxyGroup& group, int rank) {
+  const auto window = group.window(rank);
+  return {window.begin(), window.end()};
+}
+
 /// Both ends at once: end 0 asks. \tparam Group DeviceGroup or ProxyGroup
+/// \param runners of each end
 template <class View, class Group>
 LoadedPass measure_pass(const RunContext& run, const Group& group, const Settings& settings,
-                        const LoadedArm& arm, const Clock& clock, KernelRunner& runner) {
+                        const LoadedArm& arm, const Runners& runners) {
   const std::uint32_t blocks = arm.load == Load::none ? 0 : settings.background;
   const std::uint64_t count = run.iterations();
   std::vector<End<View>> ends;
   for (int rank = 0; rank < kEnds; ++rank) {
-    LoadedJobOf<View>& job = ends.emplace_back(runner, count, blocks).job;
+    LoadedJobOf<View>& job = ends.emplace_back(*runners.ends[rank], count, blocks).job;
     job.view = group.pe(rank).view();
-    job.clock = clock.ticks();
+    job.clock = runners.clock.ticks();
     job.peer = static_cast<std::uint32_t>(1 - rank);
     job.seed = run.options().seed;
     job.warm_up = warm_up_of(count);
@@ -140,14 +163,16 @@ LoadedPass measure_pass(const RunContext& run, const Group& group, const Setting
     job.asks = rank == 0;
     job.interval_ns = settings.interval_ns();
     job.target = {{0, kFlagBytes}, sizeof(std::uint64_t), kSlotsABlock};
-    const auto window = group.window(1 - rank);
-    std::fill(window.begin(), window.end(), std::byte{0});
-    for (std::uint32_t block = 0; block < blocks; ++block) clear_rate_target(window, work_of(job, block), 1);
+    edit_window(group, 1 - rank, [&](std::span<std::byte> window) {
+      std::fill(window.begin(), window.end(), std::byte{0});
+      for (std::uint32_t block = 0; block < blocks; ++block)
+        clear_rate_target(window, work_of(job, block), 1);
+    });
   }
   std::exception_ptr failure;
   const auto launch = [&](std::size_t rank) {
     try {
-      runner.loaded(arm.load == Load::shared, blocks, ends[rank].job);
+      runners.ends[rank]->loaded(arm.load == Load::shared, blocks, ends[rank].job);
     } catch (...) {
       if (rank == 1) failure = std::current_exception();
       if (rank == 0) throw;
@@ -160,9 +185,10 @@ LoadedPass measure_pass(const RunContext& run, const Group& group, const Setting
   if (failure) std::rethrow_exception(failure);
 
   LoadedPass pass;
-  pass.round_trip = to_microseconds(ends[0].ticks.get(), count, clock);
+  pass.round_trip = to_microseconds(ends[0].ticks.get(), count, runners.clock);
   pass.ahead.assign(ends[0].ahead.get(), ends[0].ahead.get() + count);
   for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    const std::vector<std::byte> window = read_window(group, 1 - static_cast<int>(rank));
     check_end(*ends[rank].end, fmt::format("the probe of {} at end {}", arm.name, rank));
     pass.verified = pass.verified && !ends[rank].end->wrong;
     for (std::uint32_t block = 0; block < blocks; ++block) {
@@ -170,50 +196,48 @@ LoadedPass measure_pass(const RunContext& run, const Group& group, const Setting
       check_end(result.end, fmt::format("background block {} of {} at end {}", block, arm.name, rank));
       pass.carried += static_cast<double>(ends[rank].sent.get()[block]) * 1e3 /
                       static_cast<double>(std::max<std::uint64_t>(result.end_ns - result.begin_ns, 1));
-      pass.verified = pass.verified && rate_target_is_right(group.window(1 - static_cast<int>(rank)), {},
-                                                            work_of(ends[rank].job, block), 1);
+      pass.verified = pass.verified && rate_target_is_right(window, {}, work_of(ends[rank].job, block), 1);
     }
   }
   return pass;
 }
 
-/// Kernels' threads at both ends, workers and the NIC's thread.
-unsigned threads_of(const Settings& settings, const LoadedArm& arm, bool software_nic) {
-  const std::uint32_t blocks = arm.load == Load::none ? 0 : settings.background;
-  return kEnds * (1 + blocks + (arm.proxy ? settings.workers : 0)) + (software_nic ? 1 : 0);
+/// CPU threads: kernels' at both ends unless these run on a GPU, workers and the NIC's.
+unsigned threads_of(const RunContext& run, const Settings& settings, const LoadedArm& arm,
+                    bool software_nic) {
+  const std::uint32_t blocks = on_gpu(run) ? 0 : 1 + (arm.load == Load::none ? 0 : settings.background);
+  return kEnds * (blocks + (arm.proxy ? settings.workers : 0)) + (software_nic ? 1 : 0);
 }
 
-LoadedPass measure_gda(RunContext& run, const Settings& settings, const LoadedArm& arm, const Clock& clock) {
+LoadedPass measure_gda(RunContext& run, const Settings& settings, const LoadedArm& arm) {
   host::DeviceEndpointOptions options = device_options(settings.window_bytes());
   options.queues_a_peer = settings.queues;
   options.blocks = settings.slots;
+  place_for_lanes(run, options);
   const DeviceGroup group(run.options().nic, kEnds, options);
   const host::Context& context = group.pe(0).context();
-  run.use_nic(describe_nic(context));
-  const bool crowded = threads_of(settings, arm, context.is_software_nic()) > usable_cores();
-  const auto runner = make_lane_runner(crowded);
-  return measure_pass<device::EndpointView>(run, group, settings, arm, clock, *runner);
+  run.use_nic(describe_nic_of_lanes(run, context));
+  const bool crowded = threads_of(run, settings, arm, context.is_software_nic()) > usable_cores();
+  return measure_pass<device::EndpointView>(run, group, settings, arm, Runners(run, crowded));
 }
 
-LoadedPass measure_proxy(RunContext& run, const Settings& settings, const LoadedArm& arm,
-                         const Clock& clock) {
-  const bool crowded = threads_of(settings, arm, true) > usable_cores();
+LoadedPass measure_proxy(RunContext& run, const Settings& settings, const LoadedArm& arm) {
+  const bool crowded = threads_of(run, settings, arm, true) > usable_cores();
   proxy::EndpointOptions options = proxy_options(crowded);
   options.rings = settings.queues;
   options.workers = settings.workers;
   options.chain = settings.chain;
   options.slots = settings.slots;
-  const ProxyGroup group(run.options().nic, kEnds, settings.window_bytes(),
-                         [&](std::size_t) { return options; });
+  const ProxyGroup group(run, kEnds, settings.window_bytes(), [&](std::size_t) { return options; });
   run.use_nic(describe_nic(group.context()));
-  const auto runner = make_lane_runner(crowded);
-  return measure_pass<device::proxy::ProxyView>(run, group, settings, arm, clock, *runner);
+  return measure_pass<device::proxy::ProxyView>(run, group, settings, arm, Runners(run, crowded));
 }
 
 struct Series {
   PassSeries round_trip;
   PassSeries ahead;
   PassSeries carried;
+  NicDescription nic;  ///< on a GPU mini-gda's is not mini-proxy's
   bool verified = true;
 };
 
@@ -235,13 +259,12 @@ void add_records(const RunContext& run, const Settings& settings, const LoadedAr
 
 std::vector<Record> run_loaded(RunContext& run) {
   const Settings settings(run);
-  const Clock clock;
   std::map<std::string, Series> all;
   run.interleave([&](const std::string& name, unsigned) {
     const LoadedArm& arm = arm_of(name);
-    LoadedPass pass =
-        arm.proxy ? measure_proxy(run, settings, arm, clock) : measure_gda(run, settings, arm, clock);
+    LoadedPass pass = arm.proxy ? measure_proxy(run, settings, arm) : measure_gda(run, settings, arm);
     Series& series = all[name];
+    series.nic = run.nic();
     series.round_trip.add_samples(std::move(pass.round_trip));
     series.ahead.add_samples(std::move(pass.ahead));
     series.carried.add_figure(pass.carried);
@@ -250,8 +273,9 @@ std::vector<Record> run_loaded(RunContext& run) {
   std::vector<Record> records;
   std::string crowded;
   for (const std::string& name : run.arms()) {
+    run.use_nic(all.at(name).nic);
     add_records(run, settings, arm_of(name), all.at(name), records);
-    if (threads_of(settings, arm_of(name), run.nic().kind == NicKind::soft_cpu) > usable_cores())
+    if (threads_of(run, settings, arm_of(name), run.nic().kind == NicKind::soft_cpu) > usable_cores())
       crowded += (crowded.empty() ? "" : ", ") + name;
   }
   if (!crowded.empty()) {
@@ -289,6 +313,7 @@ Experiment loaded_experiment() {
   experiment.iterations = 500;
   experiment.quick_passes = 1;
   experiment.quick_iterations = 20;
+  experiment.runs_on_gpu = true;
   experiment.run = run_loaded;
   return experiment;
 }

@@ -6,14 +6,12 @@
 #include <stdexcept>
 #include <thread>
 
-#include "belfry/host/thread_bootstrap.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/device_group.hpp"
 #include "bench/gpu_window.hpp"
 #include "bench/kernel_runner.hpp"
 #include "bench/kernels/policies.hpp"
 #include "bench/op_path.hpp"
-#include "bench/op_proxy.hpp"
 #include "bench/proxy_group.hpp"
 
 namespace belfry::bench {
@@ -24,50 +22,21 @@ constexpr const char* kDoorbellArm = "doorbell";
 constexpr Slots kTarget{{0, kGuardBytes}, kSlotBytes, kTargetSlots};
 constexpr Slots kSource{{0, kSourceOffset}, kSlotBytes, kSources};
 
-/// One PE of a proxy pair: windows in pinned host memory, which the workers' NIC and the GPU both reach, and
-/// rings beside them.
-struct ProxySide {
-  ProxySide(const std::string& nic, host::Bootstrap& member)
-      : windows(open(nic, member)), endpoint(member, windows, options()) {}
-
-  static host::Windows open(const std::string& nic, host::Bootstrap& member) {
-    host::ContextOptions context = host::EndpointOptions::from(host::Environment::of_this_process()).context;
-    context.nic = nic;
-    const host::WindowOptions window{
-        .bytes = kWindowBytes, .memory = pinned_memory(), .kind = device::MemoryKind::host};
-    return {member, host::ProtectionDomain(host::Context::open(context)), {&window, 1}};
-  }
-  static proxy::EndpointOptions options() {
-    proxy::EndpointOptions options = proxy_options(false);
-    options.ring_memory = pinned_memory();
-    options.state = {device::MemoryKind::own, gpu_memory()};
-    return options;
-  }
-  std::span<std::byte> window() const { return windows.memory(0).span(); }
-
-  host::Windows windows;
-  proxy::Endpoint endpoint;
-};
-
-/// Both, made at the same time.
+/// Two PEs, their windows by the names that both transports have here.
 struct ProxyPair {
-  explicit ProxyPair(const std::string& nic) : members(host::make_thread_bootstrap(2)) {
-    on_each_rank(members, [&](std::size_t pe, host::Bootstrap& member) {
-      sides[pe] = std::make_unique<ProxySide>(nic, member);
-    });
-  }
+  explicit ProxyPair(const RunContext& run)
+      : group(run, 2, kWindowBytes, [](std::size_t) { return proxy_options(false); }) {}
 
   std::vector<std::byte> read_window(int pe) const {
-    const auto window = sides[pe]->window();
+    const auto window = group.window(pe);
     return {window.begin(), window.end()};
   }
   void edit_window(int pe, const std::function<void(std::span<std::byte>)>& edit) const {
-    edit(sides[pe]->window());
+    edit(group.window(pe));
   }
-  const device::proxy::ProxyView& view(int pe) const { return sides[pe]->endpoint.view(); }
+  const device::proxy::ProxyView& view(int pe) const { return group.pe(pe).view(); }
 
-  std::vector<std::unique_ptr<host::Bootstrap>> members;
-  std::unique_ptr<ProxySide> sides[2];
+  ProxyGroup group;
 };
 
 /// The same names for mini-gda's.
@@ -103,13 +72,14 @@ class GpuOp {
 
   const host::DeviceEndpoint& endpoint() const { return by_arm_.begin()->second->pe(0); }
   const Clock& clock() const { return clock_; }
-  bool has(const std::string& arm) const { return by_arm_.contains(arm) || proxy_arms_.contains(arm); }
+  bool has(const std::string& arm) const { return by_arm_.contains(arm) || is_proxy(arm); }
+  bool is_proxy(const std::string& arm) const { return proxy_arms_.contains(arm); }
 
   /// One pass of an arm.
   void measure(const std::string& arm, std::uint64_t count, PutSamples& put, RoundTripSamples& trip) {
-    if (proxy_arms_.contains(arm)) {
+    if (is_proxy(arm)) {
       // Workers spin: only while their arm is measured.
-      const ProxyPair pair(run_.options().nic);
+      const ProxyPair pair(run_);
       put = puts(pair, arm, count);
       trip = round_trips(pair, arm, count);
     } else {
@@ -241,7 +211,8 @@ struct Metric {
 
 std::vector<Record> run_op_on_gpu(RunContext& run) {
   GpuOp op(run);
-  run.use_nic(describe_nic_of_lanes(run, op.endpoint().context()));
+  const NicDescription engine = describe_nic_of_lanes(run, op.endpoint().context());
+  const NicDescription workers = describe_nic(op.endpoint().context());
   for (const std::string& decision : op.endpoint().decisions()) run.note(decision);
   std::map<std::pair<std::string, std::string>, Metric> metrics;
   const auto add = [&](const std::string& arm, const char* name, std::vector<double> samples, bool verified) {
@@ -264,6 +235,7 @@ std::vector<Record> run_op_on_gpu(RunContext& run) {
            "; mini-gda's kernels run on the GPU, one thread each");
   std::vector<Record> records;
   for (const std::string& arm : run.arms()) {
+    run.use_nic(op.is_proxy(arm) ? workers : engine);
     for (const MetricInfo& info : run.experiment().metrics) {
       const auto found = metrics.find({arm, info.name});
       if (found == metrics.end()) continue;
@@ -273,7 +245,6 @@ std::vector<Record> run_op_on_gpu(RunContext& run) {
         set(record.parameters, "bytes", std::int64_t{kSlotBytes});
         set(record.parameters, "outstanding", std::int64_t{1});
       }
-      set(record.parameters, "lanes", std::string("cuda"));
       records.push_back(std::move(record));
     }
   }

@@ -8,9 +8,9 @@ constexpr Slots kSource{{0, kSourceOffset}, kSlotBytes, kSources};
 
 }  // namespace
 
-host::Windows kernel_windows(const OpEnd& end) {
+host::Windows kernel_windows(const OpEnd& end, device::MemoryKind kind) {
   const host::Memory& memory = end.endpoint().memory();
-  const host::WindowOptions window{.bytes = memory.bytes(), .adopt = memory.data()};
+  const host::WindowOptions window{.bytes = memory.bytes(), .adopt = memory.data(), .kind = kind};
   return {end.group(), end.endpoint().domain(), {&window, 1}};
 }
 

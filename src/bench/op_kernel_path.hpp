@@ -12,7 +12,8 @@
 namespace belfry::bench {
 
 /// The end's memory as window 0. Both ranks call it. Throws host::Error.
-host::Windows kernel_windows(const OpEnd& end);
+/// \param kind what that memory is to the kernels
+host::Windows kernel_windows(const OpEnd& end, device::MemoryKind kind = device::MemoryKind::own);
 
 /// \tparam View device::EndpointView or device::proxy::ProxyView
 template <class View>

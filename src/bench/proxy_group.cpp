@@ -4,6 +4,7 @@
 #include "belfry/host/environment.hpp"
 #include "belfry/host/thread_bootstrap.hpp"
 #include "bench/device_group.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/kernels/jobs.hpp"
 
 namespace belfry::bench {
@@ -26,16 +27,28 @@ proxy::EndpointOptions resting_options(proxy::EndpointOptions options) {
   return options;
 }
 
-ProxyGroup::ProxyGroup(const std::string& nic, int pes, std::size_t window_bytes,
+void place_for_lanes(const RunContext& run, proxy::EndpointOptions& options) {
+  if (!on_gpu(run)) return;
+  options.ring_memory = pinned_memory();
+  options.state = {device::MemoryKind::own, gpu_memory()};
+}
+
+ProxyGroup::ProxyGroup(const RunContext& run, int pes, std::size_t window_bytes,
                        const std::function<proxy::EndpointOptions(std::size_t rank)>& options)
     : members_(host::make_thread_bootstrap(pes)), pes_(members_.size()) {
   on_each_rank(members_, [&](std::size_t rank, host::Bootstrap& member) {
     auto context = host::EndpointOptions::from(host::Environment::of_this_process()).context;
-    context.nic = nic;
+    context.nic = run.options().nic;
     const host::ProtectionDomain domain(host::Context::open(context));
-    const host::WindowOptions window{.bytes = window_bytes};
+    host::WindowOptions window{.bytes = window_bytes};
+    if (on_gpu(run)) {
+      window.memory = pinned_memory();
+      window.kind = device::MemoryKind::host;
+    }
+    proxy::EndpointOptions placed = options(rank);
+    place_for_lanes(run, placed);
     pes_[rank].windows = std::make_unique<host::Windows>(member, domain, std::span(&window, 1));
-    pes_[rank].endpoint = std::make_unique<proxy::Endpoint>(member, *pes_[rank].windows, options(rank));
+    pes_[rank].endpoint = std::make_unique<proxy::Endpoint>(member, *pes_[rank].windows, placed);
   });
 }
 

@@ -4,12 +4,13 @@
 
 #include <functional>
 #include <memory>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "belfry/host/bootstrap.hpp"
 #include "belfry/host/windows.hpp"
 #include "belfry/proxy/endpoint.hpp"
+#include "bench/experiment.hpp"
 
 namespace belfry::bench {
 
@@ -21,12 +22,16 @@ proxy::EndpointOptions proxy_options(bool crowded);
 /// The same for a PE that is only written to: its workers are hardly there.
 proxy::EndpointOptions resting_options(proxy::EndpointOptions options);
 
+/// Puts rings and what device code keeps of them where the kernels of a run reach them: for a GPU, into
+/// pinned host memory and its own.
+void place_for_lanes(const RunContext& run, proxy::EndpointOptions& options);
+
 class ProxyGroup {
  public:
-  /// Opens the device and connects. Throws host::Error.
-  /// \param nic     as --nic says it
+  /// Opens the device and connects. The window is host memory, which the workers' NIC and the run's kernels
+  /// both reach. Throws host::Error.
   /// \param options of each rank; what the ranks must agree on is alike
-  ProxyGroup(const std::string& nic, int pes, std::size_t window_bytes,
+  ProxyGroup(const RunContext& run, int pes, std::size_t window_bytes,
              const std::function<proxy::EndpointOptions(std::size_t rank)>& options);
 
   const proxy::Endpoint& pe(int rank) const { return *pes_[static_cast<std::size_t>(rank)].endpoint; }

@@ -11,6 +11,7 @@
 #include "bench/cores.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/proxy_group.hpp"
 #include "bench/rate_run.hpp"
 
@@ -69,9 +70,10 @@ std::map<std::string, ProxyRateShape> shapes_of(const RunContext& run) {
   return shapes;
 }
 
-/// The kernel's thread (its lanes are the producers), the workers and the NIC's thread.
-bool is_crowded(const ProxyRateShape& shape, bool software_nic) {
-  return 1 + shape.workers + (software_nic ? 1 : 0) > usable_cores();
+/// The kernel's thread (its lanes are the producers), where it runs on a CPU, the workers and the NIC's
+/// thread.
+bool is_crowded(const RunContext& run, const ProxyRateShape& shape, bool software_nic) {
+  return (on_gpu(run) ? 0 : 1) + shape.workers + (software_nic ? 1 : 0) > usable_cores();
 }
 
 ProxyGroup make_group(const RunContext& run, const ProxyRateShape& shape, bool crowded) {
@@ -79,7 +81,7 @@ ProxyGroup make_group(const RunContext& run, const ProxyRateShape& shape, bool c
   options.workers = shape.workers;
   options.rings = shape.rings;
   options.chain = shape.chain;
-  return {run.options().nic, 2, std::size_t{shape.rings} * kRateSlots * sizeof(std::uint64_t),
+  return {run, 2, std::size_t{shape.rings} * kRateSlots * sizeof(std::uint64_t),
           [&](std::size_t rank) { return rank == 0 ? options : resting_options(options); }};
 }
 
@@ -91,7 +93,7 @@ struct Series {
 
 void measure_pass(RunContext& run, const std::string& arm, const ProxyRateShape& shape, Series& series) {
   // What the NIC is shows only once it is open; the most it can add is a thread.
-  const bool crowded = is_crowded(shape, true);
+  const bool crowded = is_crowded(run, shape, true);
   const ProxyGroup group = make_group(run, shape, crowded);
   run.use_nic(describe_nic(group.context()));
   ProxyRateJob job;
@@ -99,13 +101,12 @@ void measure_pass(RunContext& run, const std::string& arm, const ProxyRateShape&
   job.seed = run.options().seed;
   job.target = {{0, 0}, sizeof(std::uint64_t), kRateSlots};
   job.queues = job.posters = shape.rings;
-  const auto runner = make_lane_runner(crowded);
+  const auto runner = make_runner(run, crowded);
   const RateGround ground{shape.rings, false, [&](int rank) { return copy_of(group.window(rank)); },
                           [&](const auto& edit) { edit(group.window(1)); }};
   const RateFigure figure = measure_threads<device::proxy::ProxyView>(
-      *runner, ground, job, run.iterations(), arm, [&](const ProxyRateJob& ready) {
-        runner->rate(Grid{1, shape.rings}, ready);
-      });
+      *runner, ground, job, run.iterations(), arm,
+      [&](const ProxyRateJob& ready) { runner->rate(spread(run, shape.rings), ready); });
   series.rate.add_figure(figure.rate);
   series.messages = figure.messages;
   series.verified = series.verified && figure.verified;
@@ -157,7 +158,7 @@ std::vector<Record> run_proxy_rate(RunContext& run) {
     const auto found = all.find(arm);
     if (found == all.end()) continue;
     records.push_back(record_of(run, arm, shapes.at(arm), found->second));
-    if (is_crowded(shapes.at(arm), run.nic().kind == NicKind::soft_cpu))
+    if (is_crowded(run, shapes.at(arm), run.nic().kind == NicKind::soft_cpu))
       crowded += (crowded.empty() ? "" : ", ") + arm;
   }
   if (!crowded.empty()) {
@@ -191,6 +192,7 @@ Experiment proxy_rate_experiment() {
   };
   experiment.iterations = 200000;
   experiment.quick_iterations = 3000;
+  experiment.runs_on_gpu = true;
   experiment.run = run_proxy_rate;
   return experiment;
 }

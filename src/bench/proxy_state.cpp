@@ -12,6 +12,7 @@
 #include "bench/cores.hpp"
 #include "bench/describe_nic.hpp"
 #include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/op_kernel_path.hpp"
 #include "bench/proxy_group.hpp"
 #include "bench/two_ranks.hpp"
@@ -135,6 +136,7 @@ class StateEnd {
     proxy::EndpointOptions o = proxy_options(true);
     o.pin = pin;
     o.chain = static_cast<std::uint32_t>(run.parameter("chain"));
+    place_for_lanes(run, o);
     o.idle = {.kind = static_cast<proxy::IdlePolicy::Kind>(run.parameter("idle-policy"))};
     return o;
   }
@@ -155,12 +157,14 @@ class StateRank {
   StateRank(RunContext& run, host::Bootstrap& group)
       : run_(run),
         end_(run.options().nic, group, run.options().seed),
-        windows_(kernel_windows(end_)),
-        runner_(make_lane_runner(is_crowded())) {}
+        pinned_(pin_for_lanes(run, end_.endpoint().memory().span())),
+        windows_(kernel_windows(end_, on_gpu(run) ? device::MemoryKind::host : device::MemoryKind::own)),
+        runner_(make_runner(run, is_crowded())),
+        clock_(runner_->clock()) {}
 
   const OpEnd& end() const { return end_; }
   /// A round trip has a kernel and a worker at either end.
-  bool is_crowded() const { return 4 + run_.options().processes > usable_cores(); }
+  bool is_crowded() const { return (on_gpu(run_) ? 2 : 4) + run_.options().processes > usable_cores(); }
 
   void measure(const StateArm& arm, Series& series) {
     StateEnd mine(run_, end_, windows_, clock_, *runner_, arm.pinned);
@@ -205,10 +209,11 @@ class StateRank {
   }
 
   RunContext& run_;
-  const Clock clock_;
   OpEnd end_;
+  std::shared_ptr<void> pinned_;
   host::Windows windows_;
   std::unique_ptr<KernelRunner> runner_;
+  const Clock clock_;
 };
 
 void add_records(const RunContext& run, const StateArm& arm, std::uint64_t iterations, const Series& series,
@@ -273,6 +278,7 @@ Experiment proxy_state_experiment() {
       {"idle-policy", 2, 0, 2, "what a worker does while its ring is empty", {"spin", "yield", "sleep"}},
   };
   experiment.most_processes = 2;
+  experiment.runs_on_gpu = true;
   experiment.passes = 3;
   experiment.iterations = 400;
   experiment.quick_passes = 1;

@@ -130,8 +130,7 @@ std::vector<Record> run_rate(RunContext& run) {
     const auto found = shapes.find(arm);
     if (found == shapes.end()) return;
     const RateShape& shape = found->second;
-    const auto runner =
-        on_gpu(run) ? make_cuda_runner() : make_lane_runner(is_crowded(shape, context.is_software_nic()));
+    const auto runner = make_runner(run, is_crowded(shape, context.is_software_nic()));
     if (shape.no_record && without_record == nullptr) return;
     const DeviceGroup& used = shape.no_record ? *without_record : group;
     const RateFigure figure = measure_rate(used, *runner, shape, shape.kind(), job, run.iterations(), arm);
@@ -145,7 +144,6 @@ std::vector<Record> run_rate(RunContext& run) {
     const auto found = all.find(arm);
     if (found == all.end()) continue;
     records.push_back(record_of(run, arm, shapes.at(arm), found->second));
-    if (on_gpu(run)) set(records.back().parameters, "lanes", std::string("cuda"));
     if (const char* writes = std::getenv("BELFRY_SOFTNIC_GPU_WRITES"); on_gpu(run) && writes != nullptr)
       set(records.back().parameters, "nic_writes", std::string(writes));
   }

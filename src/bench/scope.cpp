@@ -12,6 +12,7 @@
 #include "bench/describe_nic.hpp"
 #include "bench/device_group.hpp"
 #include "bench/experiments.hpp"
+#include "bench/gpu_window.hpp"
 #include "bench/kernel_runner.hpp"
 #include "bench/op_path.hpp"
 #include "bench/rate_shape.hpp"
@@ -58,11 +59,12 @@ std::map<std::string, ScopeArm> scope_arms() {
 constexpr std::uint32_t kPeers = 2;
 
 /// PE 0's queues, as many as any arm has, dealt to two peers.
-DeviceGroup make_group(const std::string& nic) {
+DeviceGroup make_group(const RunContext& run) {
   host::DeviceEndpointOptions options = device_options(kScopeWindowBytes);
   options.queues_a_peer = kQueueCounts.back() / kPeers;
   options.blocks = 128;
-  return {nic, 1 + kPeers, options};
+  place_for_lanes(run, options);
+  return {run.options().nic, 1 + kPeers, options};
 }
 
 /// A view of `queues` of them: half of them to either peer, or one to one peer. All arms use the same queues
@@ -76,13 +78,13 @@ Part part_of(const DeviceGroup& group, KernelRunner& runner, std::uint32_t queue
   part.view = group.pe(0).view();
   const std::uint32_t peers = std::min(queues, kPeers);
   part.view.queues_a_peer = queues / peers;
-  part.queues =
-      allocate_of<device::SendQueue>(runner, std::size_t{part.view.pe_count} * part.view.queues_a_peer);
+  std::vector<device::SendQueue> table(std::size_t{part.view.pe_count} * part.view.queues_a_peer);
   for (std::uint32_t peer = 1; peer <= peers; ++peer) {
     for (std::uint32_t index = 0; index < part.view.queues_a_peer; ++index) {
-      part.queues.get()[peer * part.view.queues_a_peer + index] = group.pe(0).send_queue(peer, index);
+      table[peer * part.view.queues_a_peer + index] = group.pe(0).send_queue(peer, index);
     }
   }
+  part.queues = place_of<device::SendQueue>(runner, table);
   part.view.queues = part.queues.get();
   return part;
 }
@@ -113,17 +115,20 @@ ScopeSamples measure_scope(const DeviceGroup& group, KernelRunner& runner, const
   job.completion = ticks.get();
   job.end = end.get();
   target.messages_a_thread = job.warm_up + count;
-  clear_rate_target(group.window(1), target, 1);
   std::uint64_t signals = 0;
-  std::memcpy(group.window(1).data() + kSignalOffset, &signals, sizeof signals);
+  group.edit_window(1, [&](std::span<std::byte> window) {
+    clear_rate_target(window, target, 1);
+    std::memcpy(window.data() + kSignalOffset, &signals, sizeof signals);
+  });
   runner.scope(scope, job);
   check_end(*end, "a put and its completion");
 
   ScopeSamples samples;
   samples.put_completion = to_microseconds(ticks.get(), count, clock);
-  std::memcpy(&signals, group.window(1).data() + kSignalOffset, sizeof signals);
+  const std::vector<std::byte> window = group.read_window(1);
+  std::memcpy(&signals, window.data() + kSignalOffset, sizeof signals);
   const std::uint64_t expected = scope == CompletionScope::signal ? target.messages_a_thread : 0;
-  samples.verified = signals == expected && rate_target_is_right(group.window(1), {}, target, 1);
+  samples.verified = signals == expected && rate_target_is_right(window, {}, target, 1);
   return samples;
 }
 
@@ -171,12 +176,12 @@ std::vector<Record> records_of(const RunContext& run, const std::map<std::string
 
 std::vector<Record> run_scope(RunContext& run) {
   const auto arms = scope_arms();
-  const DeviceGroup group = make_group(run.options().nic);
+  const DeviceGroup group = make_group(run);
   const host::DeviceEndpoint& first = group.pe(0);
-  run.use_nic(describe_nic(first.context()));
+  run.use_nic(describe_nic_of_lanes(run, first.context()));
   for (const std::string& decision : first.decisions()) run.note(decision);
-  const Clock clock;
-  const auto runner = make_lane_runner(1u + (first.context().is_software_nic() ? 1u : 0u) > usable_cores());
+  const auto runner = make_runner(run, 1u + (first.context().is_software_nic() ? 1u : 0u) > usable_cores());
+  const Clock clock = runner->clock();
   std::map<std::string, Series> all;
   run.interleave([&](const std::string& name, unsigned) {
     ScopeSamples samples =
@@ -207,6 +212,7 @@ Experiment scope_experiment() {
       {"put_completion_ratio", "ratio", "median with 16 queues over median with one, of the same scope"},
   };
   experiment.iterations = 5000;
+  experiment.runs_on_gpu = true;
   experiment.run = run_scope;
   return experiment;
 }

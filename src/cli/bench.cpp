@@ -198,6 +198,12 @@ void run_request(Request& request) {
   }
   const host::Environment environment = host::Environment::of_this_process();
   if (!join_launched(request, environment)) return;
+  if (request.options.lanes == "cuda" && request.options.processes > 1) {
+    throw CLI::ValidationError(
+        "--lanes cuda",
+        "two processes would take turns on the GPU and wait for each other: run both ends in one process, "
+        "without --processes 2 and without a launcher");
+  }
   choose_nic(*request.experiment, request.options, launch_of(environment));
   if (request.peer_of.empty()) {
     measure(request);

@@ -186,6 +186,13 @@ class GpuRegisters final : public RegisterMapper {
 std::shared_ptr<QueueMemory> gpu_queue_memory(int gpu) { return std::make_shared<GpuMemory>(gpu); }
 std::shared_ptr<QueueMemory> pinned_queue_memory(int gpu) { return std::make_shared<PinnedMemory>(gpu); }
 
+std::shared_ptr<void> pin_host_memory(void* address, std::size_t bytes, int gpu) {
+  const auto device = std::make_shared<Device>(gpu);
+  device->use();
+  return register_host(address, bytes, 0, "pinning " + format_bytes(bytes),
+                       "Raise the limit of locked memory: ulimit -l");
+}
+
 Placement place_for_gpu(const GpuPlacement& places, int gpu) {
   const MemoryPlace own{device::MemoryKind::own, gpu_queue_memory(gpu)};
   const MemoryPlace pinned{device::MemoryKind::host, pinned_queue_memory(gpu)};

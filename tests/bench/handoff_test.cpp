@@ -31,10 +31,22 @@ TEST(Handoff, EveryProtocolHandsEverythingOverInOrder) {
     const HandoffRings rings(*runner, kRings, kSlots);
     const auto results = allocate_of<RateResult>(*runner, kRings);
     Drain drain(rings, kCount);
-    runner->handoff(kind, kRings, job_of(rings, results.get()));
+    runner->handoff(kind, {1, kRings}, job_of(rings, results.get()));
     for (std::uint32_t r = 0; r < kRings; ++r) EXPECT_TRUE(results.get()[r].end.outcome.ok());
     EXPECT_TRUE(drain.is_right()) << static_cast<int>(kind);
   }
+}
+
+// Fault: with several readers a ring is drained by two of them, or by none.
+TEST(Handoff, ReadersShareTheRings) {
+  const auto runner = make_lane_runner(true);
+  constexpr std::uint32_t kRings = 5;
+  const HandoffRings rings(*runner, kRings, kSlots);
+  const auto results = allocate_of<RateResult>(*runner, kRings);
+  Drain drain(rings, kCount, 2);
+  runner->handoff(HandoffPutKind::tuned, {1, kRings}, job_of(rings, results.get()));
+  for (std::uint32_t r = 0; r < kRings; ++r) EXPECT_TRUE(results.get()[r].end.outcome.ok());
+  EXPECT_TRUE(drain.is_right());
 }
 
 // Fault: bursts overtake the drain, or the bare store is not a descriptor that the drain knows.
@@ -49,7 +61,7 @@ TEST(Handoff, BurstsArriveWhole) {
     job.count = 100 * job.burst;
     job.ticks = ticks.get();
     Drain drain(rings, job.count);
-    runner->handoff(kind, 1, job);
+    runner->handoff(kind, {1, 1}, job);
     EXPECT_TRUE(drain.is_right()) << static_cast<int>(kind);
     EXPECT_GT(ticks.get()[99], 0u);
   }
@@ -74,7 +86,7 @@ TEST(Handoff, TheDrainSeesAWrongDescriptor) {
 TEST(Handoff, BareStoresWithoutBurstsAreRefused) {
   const auto runner = make_lane_runner(true);
   const HandoffRings rings(*runner, 1, kSlots);
-  EXPECT_THROW(runner->handoff(HandoffPutKind::bare, 1, job_of(rings, nullptr)), std::invalid_argument);
+  EXPECT_THROW(runner->handoff(HandoffPutKind::bare, {1, 1}, job_of(rings, nullptr)), std::invalid_argument);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -23,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using bench::Record;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -282,6 +284,38 @@ TEST_F(Bench, ProxyStateEndsSoonAndSaysHowFarItIs) {
   }
 }
 
+bool has_gpu() { return fs::exists("/dev/nvidia0"); }
+
+// Fault: a machine without a GPU gets CUDA's words alone; two processes on one GPU wait for each other.
+TEST_F(Bench, LanesOnAGpuAreRefusedWithTheRemedy) {
+  const Outcome processes = run_belfry({"bench", "op", "--lanes", "cuda", "--processes", "2"});
+  EXPECT_EQ(processes.exit_code, 2);
+  EXPECT_THAT(processes.err, HasSubstr("without --processes 2"));
+  if (has_gpu()) GTEST_SKIP() << "there is a GPU";
+  const Outcome outcome = run_belfry({"bench", "handoff", "--lanes", "cuda", "--quick"});
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, AnyOf(HasSubstr("belfry doctor gpu"), HasSubstr("built without nvcc")));
+}
+
+class BenchOnGpu : public Bench, public testing::WithParamInterface<const char*> {};
+
+// Fault: an experiment whose kernels run on a GPU reads or writes there what only a CPU reaches, or does not
+// say where it ran.
+TEST_P(BenchOnGpu, RunsAndVerifies) {
+  if (!has_gpu()) GTEST_SKIP() << "needs a GPU";
+  const Outcome outcome =
+      run_belfry({"bench", GetParam(), "--lanes", "cuda", "--quick", "--nic", "soft", "--json", "-"},
+                 {"CUDA_MODULE_LOADING=EAGER"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const Record& record : records_of(outcome.out)) {
+    EXPECT_NE(record.verified, false) << record.arm << "/" << record.metric;
+    EXPECT_EQ(bench::text_of(record.parameters, "lanes"), "cuda") << record.arm << "/" << record.metric;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Experiments, BenchOnGpu,
+                         testing::Values("op", "inline", "scope", "rate", "handoff", "proxy-rate", "loaded",
+                                         "proxy-state"));
+
 // Fault: an arm of `proxy-rate` loses messages, or its chains are set against other workers or rings.
 TEST_F(Bench, ProxyRateRunsItsTable) {
   const Outcome outcome = run_belfry({"bench", "proxy-rate", "--quick", "--passes", "1", "--iterations",
@@ -318,7 +352,10 @@ TEST_F(Bench, HandoffNeedsNoNic) {
       run_belfry({"bench", "handoff", "--quick", "--passes", "1", "--rings", "3", "--json", "-"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::vector<Record> records = records_of(outcome.out);
-  std::set<std::string> expected = {"tuned-rings/rate", "bare/enqueue"};
+  std::map<std::string, std::int64_t> rings_of = {
+      {"tuned-rings", 3}, {"tuned-r2", 2}, {"tuned-r4", 4}, {"tuned-r16", 16}};
+  std::set<std::string> expected = {"bare/enqueue"};
+  for (const auto& [arm, rings] : rings_of) expected.insert(arm + "/rate");
   for (const char* arm : {"tuned", "tuned-published", "shared-tuned", "baseline", "baseline-published"}) {
     for (const char* metric : {"/rate", "/enqueue", "/enqueue_over_bare"})
       expected.insert(std::string(arm) + metric);
@@ -327,7 +364,7 @@ TEST_F(Bench, HandoffNeedsNoNic) {
   for (const Record& record : records) {
     EXPECT_EQ(record.nic, bench::NicKind::none) << record.arm;
     EXPECT_EQ(record.verified, true) << record.arm << "/" << record.metric;
-    const std::int64_t rings = record.arm == "tuned-rings" ? 3 : 1;
+    const std::int64_t rings = rings_of.contains(record.arm) ? rings_of.at(record.arm) : 1;
     EXPECT_EQ(*bench::find(record.parameters, "rings"), bench::Value(rings)) << record.arm;
   }
 }

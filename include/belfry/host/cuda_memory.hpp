@@ -3,6 +3,7 @@
 /// Queues, tables and windows in a GPU's memory or in pinned host memory, and doorbells for its kernels. In
 /// the library belfry::host_cuda, which is there where belfry was built with nvcc; no CUDA type shows here.
 
+#include <cstddef>
 #include <memory>
 
 #include "belfry/host/doorbell_path.hpp"
@@ -16,6 +17,10 @@ std::shared_ptr<QueueMemory> gpu_queue_memory(int gpu = 0);
 
 /// Host memory that the GPU's kernels reach at the same addresses. Throws Error (unsupported) as above.
 std::shared_ptr<QueueMemory> pinned_queue_memory(int gpu = 0);
+
+/// Lets a GPU's kernels reach host memory that is there already, at the same addresses, until the last copy
+/// of the result goes. Throws Error (unsupported) where CUDA has no such GPU or does not pin it.
+std::shared_ptr<void> pin_host_memory(void* address, std::size_t bytes, int gpu = 0);
 
 /// Which memory each part of an endpoint takes, for kernels on a GPU.
 struct GpuPlacement {

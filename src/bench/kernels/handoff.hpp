@@ -30,13 +30,13 @@ BELFRY_SLOW_FN bool is_drained(const device::proxy::Ring& ring, std::uint64_t en
   return true;
 }
 
-/// Thread t puts `count` descriptors into ring t as fast as it drains.
+/// Thread t of the grid puts `count` descriptors into ring t as fast as it drains.
 template <class Policy>
 struct HandoffStreamKernel {
   HandoffJob job;
 
   BELFRY_FN void operator()() const {
-    const std::uint32_t me = port::thread_index();
+    const std::uint32_t me = port::block_index() * port::threads_a_block() + port::thread_index();
     RateResult& result = job.results[me];
     result.begin_ns = port::now_ns();
     {

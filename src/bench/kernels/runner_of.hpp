@@ -4,6 +4,7 @@
 ///
 ///     const char* name() const;
 ///     std::shared_ptr<void> allocate(std::size_t bytes);   // zeroed
+///     std::shared_ptr<void> place(const void* contents, std::size_t bytes);
 ///     Clock clock();
 ///     template <class Kernel> void launch(std::uint32_t blocks, std::uint32_t threads, const Kernel&
 ///     kernel);
@@ -32,6 +33,9 @@ class RunnerOf final : public KernelRunner {
 
   const char* name() const override { return launcher_.name(); }
   std::shared_ptr<void> allocate(std::size_t bytes) override { return launcher_.allocate(bytes); }
+  std::shared_ptr<void> place(const void* contents, std::size_t bytes) override {
+    return launcher_.place(contents, bytes);
+  }
   Clock clock() override { return launcher_.clock(); }
 
   void puts(const std::string& arm, const PutJob& job) override { run_arm<PutKernel>(arm, job); }
@@ -89,20 +93,20 @@ class RunnerOf final : public KernelRunner {
   void loaded(bool shared, std::uint32_t blocks, const ProxyLoadedJob& job) override {
     loaded_by<LoadedProxy>(shared, blocks, job);
   }
-  void handoff(HandoffPutKind kind, std::uint32_t threads, const HandoffJob& job) override {
+  void handoff(HandoffPutKind kind, Grid grid, const HandoffJob& job) override {
     using device::proxy::Form;
     using device::proxy::Protocol;
     switch (kind) {
       case HandoffPutKind::tuned:
-        return handoff_by<ProxyPolicy<Protocol::tuned, Form::payload_visible>>(threads, job);
+        return handoff_by<ProxyPolicy<Protocol::tuned, Form::payload_visible>>(grid, job);
       case HandoffPutKind::tuned_published:
-        return handoff_by<ProxyPolicy<Protocol::tuned, Form::payload_published>>(threads, job);
+        return handoff_by<ProxyPolicy<Protocol::tuned, Form::payload_published>>(grid, job);
       case HandoffPutKind::shared_tuned:
-        return handoff_by<ProxyPolicy<Protocol::shared_tuned, Form::payload_visible>>(threads, job);
+        return handoff_by<ProxyPolicy<Protocol::shared_tuned, Form::payload_visible>>(grid, job);
       case HandoffPutKind::baseline:
-        return handoff_by<ProxyPolicy<Protocol::baseline, Form::payload_visible>>(threads, job);
+        return handoff_by<ProxyPolicy<Protocol::baseline, Form::payload_visible>>(grid, job);
       case HandoffPutKind::baseline_published:
-        return handoff_by<ProxyPolicy<Protocol::baseline, Form::payload_published>>(threads, job);
+        return handoff_by<ProxyPolicy<Protocol::baseline, Form::payload_published>>(grid, job);
       case HandoffPutKind::bare:
         if (job.burst == 0) throw std::invalid_argument("bare stores know no full ring: in bursts only");
         return launcher_.launch(1, 1, HandoffBurstKernel<BareStore>{job});
@@ -116,9 +120,9 @@ class RunnerOf final : public KernelRunner {
     launcher_.launch(1 + blocks, 1, LoadedKernel<Path, false>{job});
   }
   template <class Policy>
-  void handoff_by(std::uint32_t threads, const HandoffJob& job) {
+  void handoff_by(Grid grid, const HandoffJob& job) {
     if (job.burst != 0) return launcher_.launch(1, 1, HandoffBurstKernel<HandoffPut<Policy>>{job});
-    launcher_.launch(1, threads, HandoffStreamKernel<Policy>{job});
+    launcher_.launch(grid.blocks, grid.threads, HandoffStreamKernel<Policy>{job});
   }
   template <device::Sharing sharing, device::Publication publication, device::Payload payload, PutFrom from,
             device::DoorbellMode mode = device::DoorbellMode::record>
