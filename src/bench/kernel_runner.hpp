@@ -46,8 +46,14 @@ class KernelRunner {
 
   virtual void scope(CompletionScope scope, const ScopeJob& job) = 0;
   virtual void rate(const RateKind& kind, Grid grid, const RateJob& job) = 0;
-  /// Each thread on a ring of its own, tuned and payload_visible, values from registers.
-  virtual void rate(Grid grid, const ProxyRateJob& job) = 0;
+  /// Each thread on a ring of its own, tuned and payload_visible. \param from_memory payload that lies in the
+  /// window, visible, in place of values from registers
+  virtual void rate(bool from_memory, Grid grid, const ProxyRateJob& job) = 0;
+  /// Payload that the kernel makes, one write at a time; of mini-proxy payload_published.
+  virtual void payload(PayloadForm form, const PutJob& job) = 0;
+  virtual void payload(PayloadForm form, const ProxyPutJob& job) = 0;
+  /// Warps of one block on one queue.
+  virtual void publication(PublicationKind kind, Grid grid, const PublicationJob& job) = 0;
   /// \param blocks of background, all at the same time, besides the probe's. Two of these run at once, one an
   /// end.
   virtual void loaded(bool shared, std::uint32_t blocks, const LoadedJob& job) = 0;

@@ -106,7 +106,7 @@ void measure_pass(RunContext& run, const std::string& arm, const ProxyRateShape&
                           [&](const auto& edit) { edit(group.window(1)); }};
   const RateFigure figure = measure_threads<device::proxy::ProxyView>(
       *runner, ground, job, run.iterations(), arm,
-      [&](const ProxyRateJob& ready) { runner->rate(spread(run, shape.rings), ready); });
+      [&](const ProxyRateJob& ready) { runner->rate(false, spread(run, shape.rings), ready); });
   series.rate.add_figure(figure.rate);
   series.messages = figure.messages;
   series.verified = series.verified && figure.verified;

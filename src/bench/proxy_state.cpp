@@ -108,7 +108,7 @@ class CapacityPath final : public OpPath {
     const auto result = allocate_of<RateResult>(runner_, 1);
     job_.messages_a_thread = messages;
     job_.results = result.get();
-    runner_.rate(Grid{1, 1}, job_);
+    runner_.rate(false, Grid{1, 1}, job_);
     check_end(result->end, "the writes at full rate");
     return message_rate(messages, static_cast<double>(result->end_ns - result->begin_ns) / 1e9).value;
   }

@@ -34,6 +34,8 @@ RateFigure measure_threads(KernelRunner& runner, const RateGround& ground, RateJ
   return figure;
 }
 
+template RateFigure measure_threads(KernelRunner&, const RateGround&, RateJob, std::uint64_t,
+                                    const std::string&, const std::function<void(const RateJob&)>&);
 template RateFigure measure_threads(KernelRunner&, const RateGround&, RateJobOf<device::proxy::ProxyView>,
                                     std::uint64_t, const std::string&,
                                     const std::function<void(const ProxyRateJob&)>&);

@@ -314,7 +314,7 @@ TEST_P(BenchOnGpu, RunsAndVerifies) {
 }
 INSTANTIATE_TEST_SUITE_P(Experiments, BenchOnGpu,
                          testing::Values("op", "inline", "scope", "rate", "handoff", "proxy-rate", "loaded",
-                                         "proxy-state"));
+                                         "proxy-state", "goodput", "payload", "publication"));
 
 // Fault: an arm of `proxy-rate` loses messages, or its chains are set against other workers or rings.
 TEST_F(Bench, ProxyRateRunsItsTable) {
@@ -366,6 +366,57 @@ TEST_F(Bench, HandoffNeedsNoNic) {
     EXPECT_EQ(record.verified, true) << record.arm << "/" << record.metric;
     const std::int64_t rings = rings_of.contains(record.arm) ? rings_of.at(record.arm) : 1;
     EXPECT_EQ(*bench::find(record.parameters, "rings"), bench::Value(rings)) << record.arm;
+  }
+}
+
+// Fault: a size of `goodput` moves other bytes, or what is derived from the sizes is not what was measured.
+TEST_F(Bench, GoodputFindsTheFirstSizeNearItsReference) {
+  const Outcome outcome =
+      run_belfry({"bench", "goodput", "--quick", "--arms", "gda-64,gda-7168,gda-1048576,proxy-7168,gda",
+                  "--qps", "2", "--reference", "1", "--nic", "soft", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  expect_verified(records);
+  EXPECT_EQ(names_of(records),
+            (std::set<std::string>{"gda-64/goodput", "gda-7168/goodput", "gda-1048576/goodput",
+                                   "proxy-7168/goodput", "gda/reference", "gda/size_at_90_percent"}));
+  for (const Record& record : records) {
+    if (record.metric == "reference") {
+      EXPECT_EQ(record.p50, 1e-3);
+    }
+    // 1 MB/s: the smallest size does that many times over.
+    if (record.metric == "size_at_90_percent") {
+      EXPECT_EQ(record.p50, 64);
+    }
+  }
+}
+
+// Fault: a form of payload arrives as another one's, or an arm is missing.
+TEST_F(Bench, PayloadMeasuresEachFormAndSize) {
+  const Outcome outcome = run_belfry({"bench", "payload", "--quick", "--nic", "soft", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  expect_verified(records);
+  std::set<std::string> expected;
+  for (const bench::ArmInfo& arm : bench::find_experiment("payload")->arms)
+    for (const char* metric : {"/issue", "/put_completion"}) expected.insert(arm.name + metric);
+  EXPECT_EQ(names_of(records), expected);
+}
+
+// Fault: lanes that come spread in time lose messages or wait for each other for ever.
+TEST_F(Bench, PublicationBearsLaneDrift) {
+  const Outcome outcome = run_belfry({"bench", "publication", "--quick", "--iterations", "600", "--warps",
+                                      "2", "--nic", "soft", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<Record> records = records_of(outcome.out);
+  expect_verified(records);
+  std::set<std::string> expected;
+  for (const bench::ArmInfo& arm : bench::find_experiment("publication")->arms)
+    for (const char* metric : {"/rate", "/in_put"}) expected.insert(arm.name + metric);
+  EXPECT_EQ(names_of(records), expected);
+  for (const Record& record : records) {
+    const bool drifts = record.arm.ends_with("-drift");
+    EXPECT_EQ(*bench::find(record.parameters, "drift-ns"), bench::Value(std::int64_t{drifts ? 1000 : 0}));
   }
 }
 

@@ -164,6 +164,27 @@ struct RateJobOf : RateWork {
 using RateJob = RateJobOf<device::EndpointView>;
 using ProxyRateJob = RateJobOf<device::proxy::ProxyView>;
 
+/// Where a put's payload is on its way from registers to the NIC.
+enum class PayloadForm : std::uint8_t {
+  value,    ///< never in memory: registers to WQE or descriptor
+  inlined,  ///< in the window, and copied into the WQE by the thread
+  pointer,  ///< in the window, and fetched by the NIC
+};
+
+/// How the lanes of a warp publish what each of them has.
+enum class PublicationKind : std::uint8_t {
+  lane,         ///< each by itself, whenever it comes
+  lane_synced,  ///< likewise, and the lanes of a warp wait for each other after each put
+  warp,         ///< the warp at once
+};
+
+/// The lanes of warps that share a queue come to each put spread in time.
+struct PublicationJob : RateJob {
+  Ticks clock;
+  std::uint64_t spread_ticks = 0;  ///< before each put a lane works for up to so long; 0: for no time
+  std::uint64_t* ticks = nullptr;  ///< [thread] in puts, all together
+};
+
 /// A probe among blocks that load; see kernels/loaded.hpp.
 template <class View>
 struct LoadedJobOf : FlagJobOf<View> {

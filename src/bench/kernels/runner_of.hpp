@@ -19,6 +19,8 @@
 #include "bench/kernel_runner.hpp"
 #include "bench/kernels/handoff.hpp"
 #include "bench/kernels/loaded.hpp"
+#include "bench/kernels/payload.hpp"
+#include "bench/kernels/publication.hpp"
 #include "bench/kernels/put.hpp"
 #include "bench/kernels/rate.hpp"
 #include "bench/kernels/scope.hpp"
@@ -82,10 +84,52 @@ class RunnerOf final : public KernelRunner {
         return kind.across_blocks ? warp_rate<Sharing::gpu>(grid, job) : warp_rate<Sharing::block>(grid, job);
     }
   }
-  void rate(Grid grid, const ProxyRateJob& job) override {
-    using Policy = ProxyPolicy<device::proxy::Protocol::tuned, device::proxy::Form::payload_visible>;
-    launcher_.launch(grid.blocks, grid.threads,
-                     ThreadRateKernel<device::proxy::Channel<Policy>, PutFrom::register_>{job});
+  void rate(bool from_memory, Grid grid, const ProxyRateJob& job) override {
+    using Channel = device::proxy::Channel<
+        ProxyPolicy<device::proxy::Protocol::tuned, device::proxy::Form::payload_visible>>;
+    if (from_memory)
+      return launcher_.launch(grid.blocks, grid.threads, ThreadRateKernel<Channel, PutFrom::memory>{job});
+    launcher_.launch(grid.blocks, grid.threads, ThreadRateKernel<Channel, PutFrom::register_>{job});
+  }
+  void payload(PayloadForm form, const PutJob& job) override {
+    using device::Payload;
+    constexpr auto kRecord = device::DoorbellMode::record;
+    constexpr auto kOrdering = device::default_ordering(kRecord);
+    using Inline = device::gda::Channel<OpPolicy<kOrdering, kRecord, Payload::inlined>>;
+    using Pointer = device::gda::Channel<OpPolicy<kOrdering, kRecord, Payload::pointer>>;
+    switch (form) {
+      case PayloadForm::value:
+        return launcher_.launch(1, 1, PayloadKernel<Inline, PutFrom::register_>{job});
+      case PayloadForm::inlined:
+        return launcher_.launch(1, 1, PayloadKernel<Inline, PutFrom::memory>{job});
+      case PayloadForm::pointer:
+        return launcher_.launch(1, 1, PayloadKernel<Pointer, PutFrom::memory>{job});
+    }
+  }
+  void payload(PayloadForm form, const ProxyPutJob& job) override {
+    using device::proxy::Form;
+    using device::proxy::Protocol;
+    using Visible = device::proxy::Channel<ProxyPolicy<Protocol::tuned, Form::payload_visible>>;
+    using Published = device::proxy::Channel<ProxyPolicy<Protocol::tuned, Form::payload_published>>;
+    switch (form) {
+      case PayloadForm::value:
+        return launcher_.launch(1, 1, PayloadKernel<Visible, PutFrom::register_>{job});
+      case PayloadForm::inlined:
+        throw std::invalid_argument("a proxy's descriptor holds a value, and no payload from memory");
+      case PayloadForm::pointer:
+        return launcher_.launch(1, 1, PayloadKernel<Published, PutFrom::memory>{job});
+    }
+  }
+  void publication(PublicationKind kind, Grid grid, const PublicationJob& job) override {
+    switch (kind) {
+      case PublicationKind::lane:
+        return launcher_.launch(grid.blocks, grid.threads, PublicationKernel<PublicationKind::lane>{job});
+      case PublicationKind::lane_synced:
+        return launcher_.launch(grid.blocks, grid.threads,
+                                PublicationKernel<PublicationKind::lane_synced>{job});
+      case PublicationKind::warp:
+        return launcher_.launch(grid.blocks, grid.threads, PublicationKernel<PublicationKind::warp>{job});
+    }
   }
   void loaded(bool shared, std::uint32_t blocks, const LoadedJob& job) override {
     loaded_by<LoadedGda>(shared, blocks, job);
