@@ -128,6 +128,7 @@ class CudaLauncher {
   CudaLauncher& operator=(const CudaLauncher&) = delete;
 
   const char* name() const { return "cuda"; }
+  cudaStream_t stream() const { return stream_; }
   std::shared_ptr<void> allocate(std::size_t bytes) { return twins_.allocate(bytes); }
   std::shared_ptr<void> place(const void* contents, std::size_t bytes) {
     void* gpu = nullptr;

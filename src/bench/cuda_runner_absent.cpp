@@ -2,6 +2,7 @@
 
 #include "bench/kernel_runner.hpp"
 #include "bench/litmus_kernels.hpp"
+#include "bench/residency_kernels.hpp"
 
 namespace belfry::bench {
 namespace {
@@ -15,5 +16,6 @@ namespace {
 
 std::unique_ptr<KernelRunner> make_cuda_runner() { refuse(); }
 std::unique_ptr<LitmusRunner> make_litmus_runner() { refuse(); }
+std::unique_ptr<ResidencyRunner> make_residency_runner() { refuse(); }
 
 }  // namespace belfry::bench

@@ -17,6 +17,7 @@ Experiment proxy_rate_experiment();
 Experiment proxy_state_experiment();
 Experiment publication_experiment();
 Experiment rate_experiment();
+Experiment residency_experiment();
 Experiment scope_experiment();
 Experiment softnic_experiment();
 

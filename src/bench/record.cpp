@@ -150,7 +150,7 @@ Source source_of(std::string_view name) {
 const std::vector<std::string_view>& known_units() {
   static const std::vector<std::string_view> units = {
       "us",   "ns", "s",   "cycles", "MHz", "M msg/s", "MB/s",  "MiB/s",     "GB/s", "GiB/s",
-      "Gb/s", "B",  "KiB", "MiB",    "%",   "ratio",   "count", "registers", "QPs",
+      "Gb/s", "B",  "KiB", "MiB",    "%",   "ratio",   "count", "registers", "QPs",  "GFLOP/s",
   };
   return units;
 }

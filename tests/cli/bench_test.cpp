@@ -291,6 +291,9 @@ TEST_F(Bench, LanesOnAGpuAreRefusedWithTheRemedy) {
   const Outcome processes = run_belfry({"bench", "op", "--lanes", "cuda", "--processes", "2"});
   EXPECT_EQ(processes.exit_code, 2);
   EXPECT_THAT(processes.err, HasSubstr("without --processes 2"));
+  const Outcome registers = run_belfry({"bench", "residency", "--nic", "soft", "--quick"});
+  EXPECT_EQ(registers.exit_code, 1);
+  EXPECT_THAT(registers.err, HasSubstr("residency needs --lanes cuda"));
   if (has_gpu()) GTEST_SKIP() << "there is a GPU";
   const Outcome outcome = run_belfry({"bench", "handoff", "--lanes", "cuda", "--quick"});
   EXPECT_NE(outcome.exit_code, 0);
@@ -314,7 +317,7 @@ TEST_P(BenchOnGpu, RunsAndVerifies) {
 }
 INSTANTIATE_TEST_SUITE_P(Experiments, BenchOnGpu,
                          testing::Values("op", "inline", "scope", "rate", "handoff", "proxy-rate", "loaded",
-                                         "proxy-state", "goodput", "payload", "publication"));
+                                         "proxy-state", "goodput", "payload", "publication", "residency"));
 
 // Fault: an arm of `proxy-rate` loses messages, or its chains are set against other workers or rings.
 TEST_F(Bench, ProxyRateRunsItsTable) {
