@@ -65,10 +65,16 @@ class Handoff {
   }
   std::uint32_t burst() const { return burst_; }
 
+  /// A GPU's atomics, fences and reads over PCIe take a microsecond each and more: fewer of them do.
+  std::uint64_t descriptors(const HandoffArm& arm) const {
+    const bool slow = arm.kind != HandoffPutKind::tuned && arm.kind != HandoffPutKind::bare;
+    return on_gpu(run_) && slow ? std::max<std::uint64_t>(run_.iterations() / 32, 1) : run_.iterations();
+  }
+
   /// M descriptors/s through the arm's rings together.
   double stream(const HandoffArm& arm, bool& verified) {
     const std::uint32_t rings = this->rings(arm);
-    const std::uint64_t count = std::max<std::uint64_t>(run_.iterations() / rings, 1);
+    const std::uint64_t count = std::max<std::uint64_t>(descriptors(arm) / rings, 1);
     const auto results = fill(arm, rings, count, 0, nullptr, verified);
     std::uint64_t begin = UINT64_MAX;
     std::uint64_t end = 0;
@@ -81,7 +87,7 @@ class Handoff {
 
   /// ns an enqueue, a sample a burst.
   std::vector<double> bursts(const HandoffArm& arm, bool& verified) {
-    const std::uint64_t bursts = std::max<std::uint64_t>(run_.iterations() / burst_, 1);
+    const std::uint64_t bursts = std::max<std::uint64_t>(descriptors(arm) / burst_, 1);
     const auto ticks = allocate_of<std::uint64_t>(*runner_, bursts);
     fill(arm, 1, bursts * burst_, burst_, ticks.get(), verified);
     std::vector<double> samples = to_microseconds(ticks.get(), bursts, clock_);
@@ -150,6 +156,7 @@ std::vector<Record> records_of(const RunContext& run, const Handoff& handoff, co
       Record record = run.record(name, metric, found->second.series);
       record.verified = found->second.verified;
       set(record.parameters, "rings", std::int64_t{handoff.rings(arm_of(name))});
+      set(record.parameters, "descriptors", static_cast<std::int64_t>(handoff.descriptors(arm_of(name))));
       set(record.parameters, "readers", std::int64_t{handoff.readers(arm_of(name))});
       set(record.parameters, "slots", std::int64_t{handoff.slots()});
       if (record.metric == "enqueue") set(record.parameters, "burst", std::int64_t{handoff.burst()});

@@ -41,6 +41,8 @@ struct Talk : TalkOf<typename Channel_::View> {
     send(talk, part);
   }
   BELFRY_FN static void send(const Talk& talk, std::uint32_t part) {
+    // After a failure nobody waits any more: a kernel whose messages go nowhere ends soon.
+    if (port::load<port::Scope::gpu>(talk.failed) != 0) return;
     const std::uint64_t n = std::uint64_t{port::block_index()} * talk.messages + part;
     Channel channel(talk.view, talk.peer, port::block_index() % talk.queues);
     const device::Operation op =
