@@ -25,18 +25,19 @@ void run(const Pe& pe, std::uint64_t bytes) {
   // A window is memory that every PE registers with the same size; (window, offset) names a byte of it.
   host::DeviceEndpointOptions options = pe.options;
   options.windows = {{.bytes = bytes}, {.bytes = bytes}, {.bytes = 8}};
+  options.windows = pe.placed(options.windows);  // --lanes cuda: in the GPU's memory
   options.meet(device::requirements_of<Policy>());
   const host::DeviceEndpoint endpoint(pe.bootstrap, options);
   // Refuses a policy that these queues and windows could lose data under.
   endpoint.admit(device::requirements_of<Policy>());
   // [setup]
 
-  copy_in<unsigned char>(endpoint, kOutbox, payload_of(pe.rank(), bytes));
+  copy_in<unsigned char>(pe, endpoint, kOutbox, payload_of(pe.rank(), bytes));
   pe.barrier();  // nobody writes before every inbox and flag is as it should be
   launch(pe, "put_and_wait", {1, 1}, PutAndWait<Endpoint>{endpoint.view(), bytes, pe.timeout()});
 
   const int left = (pe.rank() + pe.size() - 1) % pe.size();
-  if (copy_out<unsigned char>(endpoint, kInbox, bytes) != payload_of(left, bytes))
+  if (copy_out<unsigned char>(pe, endpoint, kInbox, bytes) != payload_of(left, bytes))
     throw host::Error(host::ErrorKind::completion, "the payload differs from what was sent", "");
   pe.barrier();  // nobody's queues go away while a peer still uses them
   if (pe.prints())

@@ -33,7 +33,8 @@ void print(const Options& o, const Transport& transport, std::vector<std::uint64
              at(10), at(50), at(90), at(99), at(0), at(100));
   fmt::print("  one way     p50 {:.2f} us, half of a round trip\n", at(50) / 2);
   if (transport.context().is_software_nic())
-    fmt::print("  The NIC is software: these are this CPU's figures, and say nothing about a ConnectX.\n");
+    fmt::print(
+        "  The NIC is software: these are this machine's figures, and say nothing about a ConnectX.\n");
 }
 
 template <class Transport>
@@ -41,8 +42,8 @@ void run(const Pe& pe, const Options& o) {
   const Transport transport(pe, {{.bytes = o.bytes}, {.bytes = o.bytes}, {.bytes = 8}});
 
   const std::uint64_t rounds = o.warmup + o.rounds;
-  Shared<std::uint64_t> round_trips(rounds);
-  Shared<std::uint64_t> wrong;
+  Shared<std::uint64_t> round_trips(pe, rounds);
+  Shared<std::uint64_t> wrong(pe);
   pe.barrier();
   launch(pe, "ping_pong", {1, 1},
          PingPong<typename Transport::Endpoint>{transport.view(), o.bytes, rounds, pe.timeout(),

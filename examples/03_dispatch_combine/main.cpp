@@ -83,9 +83,9 @@ class DispatchExample {
     const std::uint32_t me = endpoint_.view().pe;
     const Routing mine = routing(round, me);
     const std::vector<float> tokens = make_tokens(shape_, o_.seed, round, me);
-    copy_in<float>(endpoint_, kTokens, tokens);
-    Shared<std::uint32_t> experts(shape_.sent()), sorted(shape_.sent()), place(shape_.sent());
-    Shared<float> weights(shape_.sent()), output(tokens.size());
+    copy_in<float>(pe_, endpoint_, kTokens, tokens);
+    Shared<std::uint32_t> experts(pe_, shape_.sent()), sorted(pe_, shape_.sent()), place(pe_, shape_.sent());
+    Shared<float> weights(pe_, shape_.sent()), output(pe_, tokens.size());
     std::ranges::copy(mine.experts, experts.get());
     std::ranges::copy(mine.weights, weights.get());
 
@@ -108,7 +108,7 @@ class DispatchExample {
   /// Checks what the experts here were sent against every PE's routing.
   Summary summary(std::uint64_t round, std::uint64_t sum) const {
     const auto matrix =
-        copy_out<std::uint32_t>(endpoint_, kCounts, std::size_t{shape_.pes} * shape_.experts());
+        copy_out<std::uint32_t>(pe_, endpoint_, kCounts, std::size_t{shape_.pes} * shape_.experts());
     std::vector<std::uint64_t> load(shape_.experts());
     for (std::uint32_t pe = 0; pe < shape_.pes; ++pe) {
       const std::vector<std::uint32_t> counts = count_tokens(shape_, routing(round, pe));

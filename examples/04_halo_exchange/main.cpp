@@ -40,7 +40,7 @@ void run(const Pe& pe, const Options& o) {
   const Transport transport(pe, {{.bytes = boxes}, {.bytes = boxes}, {.bytes = kSides * 8}});
 
   const auto start = cut_tile(grid, make_domain(grid), static_cast<std::uint32_t>(pe.rank()));
-  Shared<double> tile(start.size()), other(start.size());
+  Shared<double> tile(pe, start.size()), other(pe, start.size());
   std::ranges::copy(start, tile.get());
   std::ranges::copy(start, other.get());
   pe.barrier();

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "belfry/host/errors.hpp"
 #include "belfry/host/tcp_bootstrap.hpp"
 #include "belfry/host/thread_bootstrap.hpp"
+#include "common/gpu.hpp"
 
 namespace belfry::examples {
 
@@ -30,6 +32,7 @@ struct Group {
   int size = 0;
   std::string root;
   Path path = Path::gda;
+  bool on_gpu = false;
 
   bool of_processes() const { return rank >= 0; }
 };
@@ -61,8 +64,14 @@ void Program::Impl::add_group_options() {
       ->type_name("NIC");
   app.add_option("--timeout", group.timeout, "Longest time that any step may take, s (default 20)")
       ->check(CLI::Range(1, 3600));
+  auto* lanes =
+      app.add_option("--lanes", group.on_gpu, "What runs kernels: cpu (threads), or cuda (GPU 0)")
+          ->type_name("LANES")
+          ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"cpu", false}, {"cuda", true}})
+                          .description(""));
   auto* rank = app.add_option("--rank", group.rank, "This process is one PE, the one of this number")
-                   ->excludes(threads);
+                   ->excludes(threads)
+                   ->excludes(lanes);
   auto* size = app.add_option("--size", group.size, "Number of processes")->check(range)->needs(rank);
   auto* root = app.add_option("--root", group.root,
                               "Where rank 0 listens and the others connect; port 0 takes a free one, which "
@@ -86,10 +95,22 @@ std::unique_ptr<host::Bootstrap> Program::Impl::join() const {
 
 Pe Program::Impl::make_pe(host::Bootstrap& bootstrap) const {
   const host::Environment environment = host::Environment::of_this_process();
-  Pe pe{bootstrap, host::DeviceEndpointOptions::from(environment), std::chrono::seconds(group.timeout),
-        group.path};
+  Pe pe{bootstrap,
+        host::DeviceEndpointOptions::from(environment),
+        std::chrono::seconds(group.timeout),
+        group.path,
+        group.on_gpu,
+        nullptr};
   if (!group.nic.empty()) pe.options.context.nic = group.nic;
   pe.options.timeout = pe.patience;
+  if (!group.on_gpu) {
+    pe.window_memory = host::host_queue_memory();
+  } else if (group.path == Path::proxy) {
+    pe.window_memory = pinned_memory();
+  } else {
+    pe.window_memory = gpu_memory();
+    pe.options.placement = gpu_placement();
+  }
   return pe;
 }
 
@@ -118,6 +139,21 @@ bool Program::Impl::run_threads(const std::function<void(const Pe&)>& body) cons
   }
   for (std::thread& thread : threads) thread.join();
   return good;
+}
+
+std::vector<host::WindowOptions> Pe::placed(std::vector<host::WindowOptions> windows) const {
+  if (!on_gpu) return windows;
+  for (host::WindowOptions& window : windows) {
+    window.memory = window_memory;
+    window.kind = path == Path::proxy ? device::MemoryKind::host : device::MemoryKind::own;
+  }
+  return windows;
+}
+
+std::shared_ptr<void> Pe::shared_memory(std::size_t bytes) const {
+  constexpr std::size_t kPage = 4096;
+  const auto memory = on_gpu ? pinned_memory() : host::host_queue_memory();
+  return memory->allocate((bytes + kPage - 1) / kPage * kPage);
 }
 
 Program::Program(std::string name, std::string description, PeRange pes)
@@ -153,6 +189,8 @@ int Program::run(int argc, char** argv, const std::function<void(const Pe&)>& bo
   } catch (const CLI::ParseError& error) {
     return impl.app.exit(error) == 0 ? 0 : 2;
   }
+  // A kernel's first launch would wait for kernels that wait for it.
+  if (impl.group.on_gpu) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   if (!impl.group.of_processes()) return impl.run_threads(body) ? 0 : 1;
   try {
     const auto bootstrap = impl.join();

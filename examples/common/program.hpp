@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "belfry/host/bootstrap.hpp"
 #include "belfry/host/device_endpoint.hpp"
@@ -28,6 +29,10 @@ struct Pe {
   host::DeviceEndpointOptions options;  ///< device and timeouts as asked for; windows are the example's
   std::chrono::seconds patience;        ///< how long anything may take
   Path path = Path::gda;
+  bool on_gpu = false;  ///< where kernels run, else on CPU lanes
+  /// Where windows lie: host memory on lanes. On a GPU its own for mini-gda, and for mini-proxy pinned host
+  /// memory, which the worker's NIC reaches too.
+  std::shared_ptr<host::QueueMemory> window_memory;
 
   int rank() const { return bootstrap.rank(); }
   int size() const { return bootstrap.size(); }
@@ -39,6 +44,10 @@ struct Pe {
   }
   /// Waits in a kernel end first, and say more.
   std::chrono::nanoseconds launch_deadline() const { return 3 * patience; }
+  /// Windows of these sizes and settings, in window_memory.
+  std::vector<host::WindowOptions> placed(std::vector<host::WindowOptions> windows) const;
+  /// Memory of at least `bytes` that kernels and the host both reach.
+  std::shared_ptr<void> shared_memory(std::size_t bytes) const;
   void barrier() const { bootstrap.barrier(host::deadline_after(2 * patience)); }
 };
 
@@ -54,7 +63,7 @@ class Program {
   Program(std::string name, std::string description, PeRange pes);
   ~Program();
 
-  /// An option of the example's own, beside --pes, --nic, --timeout, --rank, --size and --root.
+  /// An option of the example's own, beside --pes, --nic, --lanes, --timeout, --rank, --size and --root.
   void option(const std::string& flag, std::uint64_t& value, std::uint64_t least, std::uint64_t most,
               const std::string& help);
 

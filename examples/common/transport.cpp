@@ -9,7 +9,7 @@ namespace {
 host::DeviceEndpointOptions gda_options(const Pe& pe, const std::vector<host::WindowOptions>& windows,
                                         bool self_queues) {
   host::DeviceEndpointOptions options = pe.options;
-  options.windows = windows;
+  options.windows = pe.placed(windows);
   options.self_queues = self_queues;
   if (pe.path == Path::cpu_assisted) options.doorbell_path = host::DoorbellPath::cpu_assisted;
   // PEs are often threads of one process here, and would all pin to the same CPU.
@@ -24,6 +24,10 @@ proxy::EndpointOptions proxy_options(const Pe& pe, bool self_queues) {
   options.connection = pe.options.connection;
   options.timeout = pe.options.timeout;
   options.pin = false;  // as above
+  if (pe.on_gpu) {
+    options.ring_memory = pinned_memory();
+    options.state = {device::MemoryKind::own, gpu_memory()};
+  }
   return options;
 }
 
@@ -41,8 +45,8 @@ std::string GdaTransport::describe() const {
 
 ProxyTransport::ProxyTransport(const Pe& pe, const std::vector<host::WindowOptions>& windows,
                                bool self_queues)
-    : windows_(pe.bootstrap, host::ProtectionDomain(host::Context::open(pe.options.context)), windows,
-               pe.options.timeout),
+    : windows_(pe.bootstrap, host::ProtectionDomain(host::Context::open(pe.options.context)),
+               pe.placed(windows), pe.options.timeout),
       endpoint_(pe.bootstrap, windows_, proxy_options(pe, self_queues)) {}
 
 std::string ProxyTransport::describe() const { return examples::describe("mini-proxy", context()); }
