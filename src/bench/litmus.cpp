@@ -161,9 +161,8 @@ void note_bounds(RunContext& run, const std::map<std::string, Arm>& arms,
           fmt::format("{}: none in {:.3g} writes: fewer than 1 in {:.2g}, 95 % confidence (rule of three)",
                       name, writes, writes / 3));
     } else {
-      run.note(
-          fmt::format("{}: {} stale, {} torn and {} refused by the NIC in {:.3g} writes", name, tally.stale,
-                      tally.torn, tally.refused, writes));
+      run.note(fmt::format("{}: {} stale, {} torn and {} refused by the NIC in {:.3g} writes", name,
+                           tally.stale, tally.torn, tally.refused, writes));
     }
     if (!arm.safe && tally.violations() == 0) blind += (blind.empty() ? "" : ", ") + name;
   }
@@ -207,9 +206,9 @@ Experiment litmus_experiment() {
   for (const auto& [name, arm] : arms_of(false))
     experiment.arms.push_back(
         {name, arm.safe ? "claimed safe: no violation" : "the control: must be seen to fail", ""});
-  experiment.metrics = {
-      {"violations", "count",
-       "whose payload was an older one's (stale) or parts of two (torn), or that the NIC refused, under traffic"}};
+  experiment.metrics = {{"violations", "count",
+                         "whose payload was an older one's (stale) or parts of two (torn), or that the NIC "
+                         "refused, under traffic"}};
   experiment.parameters = {
       {"posters", 64, 1, kMostPosters, "threads that post, each on a queue and in a block of its own"},
       {"batch", 1, 1, kMostBatch, "WQEs a doorbell"},

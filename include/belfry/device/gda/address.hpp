@@ -40,7 +40,8 @@ class UsedWindows {
   }
 
   /// Both at once, for a WQE that names no memory of this PE's.
-  /// \return whether the peer's copy holds `bytes` from `place` on; if not `checked`, that is taken for granted
+  /// \return whether the peer's copy holds `bytes` from `place` on; if not `checked`, that is taken for
+  /// granted
   template <bool checked>
   BELFRY_FN bool find_remote(const EndpointView& view, std::uint32_t pe, Place place, std::uint64_t bytes,
                              Remote& remote) {

@@ -148,7 +148,8 @@ BELFRY_FN bool is_lost(Indices& indices, std::uint64_t index) {
 }
 
 /// Looks a few times in a row at a queue that nobody else looks at: what else ends a wait takes longer to ask
-/// than a look does. No more than once where there is no time to wait. \return whether there was something new
+/// than a look does. No more than once where there is no time to wait. \return whether there was something
+/// new
 template <class Policy, class Indices>
 BELFRY_FN bool look_a_while(const SendQueue& queue, Indices& indices, port::Timeout timeout) {
   constexpr std::uint32_t kMost = Policy::sharing == Sharing::exclusive ? 8 : 1;
