@@ -87,12 +87,7 @@ __device__ void EngineWarp<constant>::heat(const GpuQueuePair& q, std::uint32_t 
   const std::uint32_t key = port::shuffle(kFullWarp, w.remote_key, 0);
   if (lane_ != owner || mine_.hot.blocks == nullptr) return;
   const MkeyEntry& entry = tables_.key(key >> 8);
-  if (entry.length < HotWrites::kMostBytes) return;
-  mine_.hot.memory = entry.memory;
-  mine_.hot.address = entry.address;
-  mine_.hot.last_offset = entry.length - HotWrites::kMostBytes;
-  mine_.hot.raw_key = Be32(key).raw();
-  mine_.hot.unordered = q.unordered_writes || (entry.access & kAccessRelaxedOrdering) != 0;
+  softnic::heat(mine_.hot, entry, q.unordered_writes || (entry.access & kAccessRelaxedOrdering) != 0);
 }
 
 template <bool constant>

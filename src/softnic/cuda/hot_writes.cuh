@@ -1,22 +1,12 @@
 #pragma once
 /// \file
-/// The shortest way through the NIC, for the WRITEs that lane_queue.cuh describes. What it lets pass means
-/// the same to decode_wqe() and check_entry().
+/// Fetching, carrying out and completing the WRITEs of hot_write.hpp.
 
 #include "softnic/cuda/lane_queue.cuh"
 #include "softnic/cuda/move.cuh"
 #include "softnic/cuda/tables.cuh"
 
 namespace belfry::softnic::cuda {
-
-/// A hot WRITE, decoded and checked.
-struct HotWrite {
-  unsigned char* to = nullptr;
-  std::uint64_t payload = 0;       ///< bytes 0 to 7
-  std::uint32_t payload_rest = 0;  ///< bytes 8 to 11
-  std::uint32_t bytes = 0;
-  bool signalled = false;
-};
 
 __device__ inline BlockWords fetch_block(const unsigned char* block) {
   const auto* at = reinterpret_cast<const ulonglong2*>(block);
@@ -28,26 +18,6 @@ __device__ inline BlockWords fetch_block(const unsigned char* block) {
     words.word[2 * i + 1] = two.y;
   }
   return words;
-}
-
-/// \return false where the block is anything else than a hot WRITE
-__device__ inline bool take_hot(const HotWrites& hot, const BlockWords& block, HotWrite& out) {
-  const auto opcode = static_cast<std::uint32_t>(block.word[0]) >> 24;
-  const auto qpn_segments = static_cast<std::uint32_t>(block.word[0] >> 32);
-  const auto raw_key = static_cast<std::uint32_t>(block.word[3]);
-  const std::uint32_t count = swap_bytes(static_cast<std::uint32_t>(block.word[4]));
-  const std::uint64_t offset = swap_bytes(block.word[2]) - hot.address;
-  const auto flags = static_cast<std::uint32_t>(block.word[1] >> 24) & wire::kWqeCompletionAlways;
-  out.to = hot.memory + offset;
-  out.payload = block.word[4] >> 32 | block.word[5] << 32;
-  out.payload_rest = static_cast<std::uint32_t>(block.word[5] >> 32);
-  out.bytes = count & ~wire::kInlineFlag;
-  out.signalled = flags != 0;
-  // One test of all: a branch each would cost more than they do.
-  return (opcode == static_cast<std::uint32_t>(wire::WqeOpcode::rdma_write)) &
-         (qpn_segments == hot.qpn_segments) & (raw_key == hot.raw_key) & (hot.memory != nullptr) &
-         (count > wire::kInlineFlag) & (count <= (wire::kInlineFlag | HotWrites::kMostBytes)) &
-         (offset <= hot.last_offset);
 }
 
 __device__ inline void store_hot(const HotWrite& w) {

@@ -6,28 +6,10 @@
 #include <cstdint>
 
 #include "softnic/cuda/completion.cuh"
+#include "softnic/cuda/hot_write.hpp"
 #include "softnic/gpu/gpu_tables.hpp"
 
 namespace belfry::softnic::cuda {
-
-/// What the commonest WQE needs: a WRITE of a few inline bytes, to memory of the key that the queue wrote to
-/// last, completed in a collapsed CQ of the queue's own. Whatever is not plainly that goes the long way.
-struct HotWrites {
-  const unsigned char* blocks = nullptr;
-  unsigned char* entry = nullptr;   ///< of the CQ
-  unsigned char* memory = nullptr;  ///< null: no key is known to be good
-  std::uint64_t address = 0;        ///< the key's first
-  std::uint64_t last_offset = 0;    ///< at which kMostBytes still lie inside
-  std::uint32_t block_mask = 0;
-  std::uint32_t qpn_segments = 0;  ///< the control segment's second word, as it is stored
-  std::uint32_t raw_key = 0;       ///< as it is stored
-  std::uint32_t user_index = 0;
-  std::uint32_t log_entries = 0;
-  bool unordered = false;
-
-  static constexpr std::uint32_t kSegments = 3;    ///< control, remote address, inline data
-  static constexpr std::uint32_t kMostBytes = 12;  ///< that one inline segment holds
-};
 
 struct LaneQueue {
   const std::uint64_t* doorbell = nullptr;

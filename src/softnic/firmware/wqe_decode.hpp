@@ -46,9 +46,8 @@ struct DecodedWqe {
   AtomicOperands atomic;
   Piece pieces[kMaxPieces];
 
-  BELFRY_FN bool signalled() const {
-    return (flags & wire::kWqeCompletionMask) == wire::kWqeCompletionAlways;
-  }
+  /// With an event or without.
+  BELFRY_FN bool signalled() const { return (flags & wire::kWqeCompletionAlways) != 0; }
 };
 
 /// Vendor syndromes of ours for WQEs that never reach the wire. Real devices have their own numbers,
