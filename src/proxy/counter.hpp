@@ -96,18 +96,28 @@ class CombinedCounter final : public Counter {
  public:
   CombinedCounter(device::proxy::WorkerWords* words, std::uint64_t beat_ns) : words_(words), pace_(beat_ns) {}
 
-  void completed(std::uint64_t completed) override { port::store_doorbell(&words_->completed, completed); }
+  void completed(std::uint64_t completed) override {
+    push(&words_->completed, completed, port::Step::proxy_release_completion);
+  }
   void fault(const RingFault& fault) override {
     port::store_doorbell(&words_->fault_index, fault.index);
     port::store_doorbell(&words_->fault_queue, fault.queue());
     port::store_doorbell(&words_->dropped_from, fault.dropped_from);
-    port::store_doorbell(&words_->fault, fault.word());
+    push(&words_->fault, fault.word(), port::Step::proxy_release_fault);
   }
   void heartbeat(std::uint64_t beat) override {
     if (pace_.is_due()) port::store_doorbell(&words_->heartbeat, beat);
   }
 
  private:
+  static void push(std::uint64_t* word, std::uint64_t value, port::Step step) {
+    if (port::kept(step)) {
+      port::store_doorbell(word, value);
+    } else {
+      port::store<port::Scope::system>(word, value);
+    }
+  }
+
   device::proxy::WorkerWords* words_;
   BeatPace pace_;
 };
@@ -132,6 +142,7 @@ class NicCounter final : public Counter {
               {offsetof(Words, fault_queue), fault.queue()},
               {offsetof(Words, dropped_from), fault.dropped_from},
               {offsetof(Words, fault), fault.word()}}};
+    if (!port::kept(port::Step::proxy_release_fault)) std::swap(owed_.front(), owed_.back());
     paid_ = 0;
     // It may be the last that the worker does, so it waits for room a while.
     for (port::Patience patience(port::Timeout::milliseconds(100)); !catch_up() && !patience.is_over();)

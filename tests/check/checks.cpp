@@ -40,14 +40,14 @@ Judgement judge(const Check& check, const Limits& limits, std::uint64_t seed) {
     if (j.report.violated) return j;
   }
   // What was asked for; if there is not the time for that, as many deviations as there is time for.
-  bool decided = attempt(check.deviations);
-  if (!decided) {
-    for (int deviations = 1; attempt(deviations) && !j.report.violated && deviations < 4;) ++deviations;
-    decided = j.report.violated;
-  }
-  if (!decided) {
-    j.report = explore_random(check.scenario, seed, limits);
-    j.found_by = fmt::format("random, seed {}", seed);
+  if (!attempt(check.deviations)) {
+    std::string seen;
+    for (int deviations = 1; deviations <= 4 && attempt(deviations) && !j.report.violated; ++deviations)
+      seen = j.found_by + ", then ";
+    if (!j.report.violated) {
+      j.report = explore_random(check.scenario, seed, limits);
+      j.found_by = fmt::format("{}random, seed {}", seen, seed);
+    }
   }
   j.as_expected = check.holds != j.report.violated;
   if (!j.as_expected && j.report.violated) j.trace = replay(check.scenario, j.report.finding.schedule);

@@ -172,8 +172,8 @@ Scenario put_signal(std::string name, SignalOperation operation, unsigned words,
 
 /// A get or a fetch_add; what it brought is read once wait() says done.
 template <class Policy>
-Scenario read_back(std::string name, bool adds) {
-  return gda_scenario<Policy>(std::move(name), {}, [adds](World& world, GdaWorld& g) {
+Scenario read_back(std::string name, bool adds, const GdaSettings& settings = {}) {
+  return gda_scenario<Policy>(std::move(name), settings, [adds](World& world, GdaWorld& g) {
     *g.remote(g.word(0)) = payload_of(0);
     world.add_agent("reader", gpu_thread(0, 0), [&g, &world, adds] {
       device::gda::Channel<Policy> channel(g.view, 0);
@@ -189,6 +189,16 @@ Scenario read_back(std::string name, bool adds) {
                     Property::completion_implies_data, "the operation is complete and its data is not there");
     });
   });
+}
+
+/// Without A3: what a get brought is behind its CQE where both go to one memory.
+Scenario get_unordered(bool completions_host) {
+  GdaSettings settings;
+  if (completions_host) settings.completions = device::MemoryKind::host;
+  Scenario s =
+      read_back<Alone>(completions_host ? "get.completions_host.no_a3" : "get.no_a3", false, settings);
+  s.settings.assumptions.ordered_writes = false;
+  return s;
 }
 
 /// One thread leaves its WRITE to be announced later and flushes; with a second one that posts.
@@ -397,6 +407,7 @@ std::vector<Check> gda_checks() {
                              put_signal("put_signal.add", SignalOperation::add, 1, false),
                              put_signal("put_signal.add.two_fragments", SignalOperation::add, 2, true),
                              get(),
+                             get_unordered(false),
                              read_back<AloneRing>("get.ring", false),
                              read_back<Alone>("fetch_add", true),
                              flush<Alone>("flush", 1),
@@ -407,6 +418,8 @@ std::vector<Check> gda_checks() {
                              failure_seen_by_another(),
                              gda_writes<Handoff>("handoff.three", {{1, 1, 1}, false, false})})
     checks.push_back(holds(std::move(s)));
+  checks.push_back(holds(get_unordered(true)));
+  checks.back().holds = false;
   checks.push_back(
       large(gda_writes<Handoff>("handoff.wrap.two_blocks", {{1, 2}, false, false}, two_blocks())));
   checks.push_back(large(locked_wrap()));

@@ -74,21 +74,21 @@ GdaWorld::GdaWorld(World& w, const GdaSettings& s, device::DoorbellMode mode, de
   view.max_inline = 32;
   view.sink = {2, 0};
 
-  NicQueue nic;
-  nic.blocks = queue.blocks;
-  nic.log_blocks = s.log_blocks;
-  nic.doorbell = bell;
-  nic.record = mode == device::DoorbellMode::record ? queue.record : nullptr;
-  nic.completions = completions;
-  nic.log_completions = log_completions;
-  nic.collapsed = collapsed;
-  nic.qpn = kQpn;
-  nic.first_index = s.first_index;
-  nic.first_completion = queue.state->cq_consumer;
+  NicQueue end;
+  end.blocks = queue.blocks;
+  end.log_blocks = s.log_blocks;
+  end.doorbell = bell;
+  end.record = mode == device::DoorbellMode::record ? queue.record : nullptr;
+  end.completions = completions;
+  end.log_completions = log_completions;
+  end.collapsed = collapsed;
+  end.qpn = kQpn;
+  end.first_index = s.first_index;
+  end.first_completion = queue.state->cq_consumer;
   NicBehaviour behaviour;
   behaviour.fails_at = s.fails_at;
   if (s.relaxed_window) behaviour.relaxed.emplace_back(remote(word(0)), 16 * kWords);
-  w.keep<Nic>(w, nic, ledger, behaviour);
+  nic = &w.keep<Nic>(w, end, ledger, behaviour);
   if (s.assisted) add_forwarder();
   w.at_end([this] { ledger.check_all_executed(); });
 }

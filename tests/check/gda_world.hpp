@@ -49,6 +49,7 @@ struct GdaWorld {
   Ledger ledger;
   device::EndpointView view;
   device::SendQueue queue;
+  const Nic* nic = nullptr;
   std::vector<device::LocalWindow> windows;
   std::vector<device::RemoteWindow> remotes;
 };

@@ -84,6 +84,22 @@ void Memory::freeze() {
     if (r.kind == MemoryKind::gpu && cells_of_gpu_.size() <= static_cast<std::size_t>(r.gpu))
       cells_of_gpu_.resize(static_cast<std::size_t>(r.gpu) + 1);
   }
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const auto same = std::find_if(regions_.begin(), regions_.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Region& other) {
+                                     return other.kind == regions_[i].kind &&
+                                            (other.kind != MemoryKind::gpu || other.gpu == regions_[i].gpu);
+                                   });
+    regions_[i].memory = same->memory;
+    if (same == regions_.begin() + static_cast<std::ptrdiff_t>(i)) {
+      regions_[i].memory = cells_of_memory_.size();
+      cells_of_memory_.emplace_back();
+    }
+  }
+  for (auto& marks : cells_of_memory_) marks.assign(view_size(), false);
+  for (const Region& r : regions_)
+    for (std::size_t cell = 0; cell < r.bytes / r.granule; ++cell)
+      cells_of_memory_[r.memory][r.first_cell + cell] = true;
   for (auto& marks : cells_of_gpu_) marks.assign(view_size(), false);
   for (const Region& r : regions_) {
     if (r.kind != MemoryKind::gpu) continue;
@@ -92,7 +108,7 @@ void Memory::freeze() {
   }
   frozen_ = true;
   for (Observer& o : observers_) {
-    o.now = o.floor = View(view_size());
+    o.now = o.floor = o.learnt = View(view_size());
     for (View& v : o.read) v = View(view_size());
   }
 }
@@ -100,7 +116,7 @@ void Memory::freeze() {
 int Memory::add_observer(Place place, std::string name) {
   if (frozen_) throw Misuse("agents are declared before any runs: " + name);
   Observer o;
-  o.id = static_cast<int>(observers_.size());
+  o.id = o.device = static_cast<int>(observers_.size());
   o.place = place;
   o.name = std::move(name);
   observers_.push_back(std::move(o));
@@ -232,7 +248,7 @@ void Memory::take(Observer& who, const Where& where, const Message& message, con
     if (view == nullptr) continue;
     const Scope common = common_scope(observer(r.by).place, who.place);
     if (how.acquire && effective_scope(who.place, how.scope) >= common) {
-      who.now.join(*view);
+      learn(who, *view);
     } else {
       who.read[index_of(common)].join(*view);
       keep_at(who.read_at, where, common, view);
@@ -249,19 +265,37 @@ std::uint64_t Memory::read(Observer& who, const Where& where, std::size_t messag
     if (part == 0) continue;
     left = static_cast<std::uint16_t>(left & ~part);
     if (linked(m, who, how))
-      for_each_cell(region_of(where), where.line, part,
-                    [&](std::size_t cell) { who.now.raise(cell, m.stamp); });
+      for_each_cell(region_of(where), where.line, part, [&](std::size_t cell) {
+        who.now.raise(cell, m.stamp);
+        who.learnt.raise(cell, m.stamp);
+      });
     take(who, where, m, how);
     if (i == 0) break;
   }
   if (how.acquire && !who.read_at.empty())
     for (const Observer::AtBytes& kept : who.read_at)
       for (std::size_t l = 0; l <= index_of(effective_scope(who.place, how.scope)); ++l)
-        if (overlaps(kept, where) && kept.views[l] != nullptr) who.now.join(*kept.views[l]);
+        if (overlaps(kept, where) && kept.views[l] != nullptr) learn(who, *kept.views[l]);
   return value_at(where, message);
 }
 
 // ---------------------------------------------------------------- writes
+
+void Memory::learn(Observer& who, const View& view) {
+  who.now.join(view);
+  who.learnt.join(view);
+}
+
+/// What a release at these bytes hands over. Without A3 a NIC's write waits for what the NIC knows to be
+/// done, and for what it has posted to the same memory before, on whichever of its queues.
+SharedView Memory::released_by(const Observer& who, const Where& where) const {
+  if (assumptions_.ordered_writes || who.place.kind != AgentKind::nic)
+    return std::make_shared<const View>(who.now);
+  View view = who.learnt;
+  for (const Observer& port : observers_)
+    if (port.device == who.device) view.join_where(port.now, cells_of_memory_[region_of(where).memory]);
+  return std::make_shared<const View>(std::move(view));
+}
 
 std::vector<Release> Memory::releases_of(Observer& who, const Where& where, const Manner& how) const {
   if (!how.strong) return {};
@@ -269,7 +303,7 @@ std::vector<Release> Memory::releases_of(Observer& who, const Where& where, cons
   r.by = who.id;
   r.to = who.released;
   if (how.release) {
-    const auto now = std::make_shared<const View>(who.now);
+    const SharedView now = released_by(who, where);
     for (std::size_t l = 0; l <= index_of(effective_scope(who.place, how.scope)); ++l) {
       r.to[l] = now;
       keep_at(who.released_at, where, static_cast<Scope>(l), now);
@@ -362,6 +396,7 @@ void Memory::rehash(std::size_t number) {
 
 std::uint64_t Memory::hash_of(const Observer& who) const {
   std::uint64_t hash = mix(who.now.hash(), who.floor.hash());
+  if (!assumptions_.ordered_writes) hash = mix(hash, who.learnt.hash());
   for (const View& view : who.read) hash = mix(hash, view.hash());
   for (const auto* views : {&who.released, &who.fenced})
     for (const SharedView& view : *views) hash = mix(hash, view == nullptr ? 0 : view->hash());
@@ -396,7 +431,7 @@ std::uint64_t Memory::modify(Observer& who, const Where& where, std::size_t mess
 // ---------------------------------------------------------------- fences
 
 void Memory::acquire_read(Observer& who, Scope scope) {
-  for (std::size_t l = 0; l <= index_of(scope); ++l) who.now.join(who.read[l]);
+  for (std::size_t l = 0; l <= index_of(scope); ++l) learn(who, who.read[l]);
   for (Foresight& f : foresights_) f.fenced = f.fenced || f.reader == who.id;
 }
 
@@ -418,7 +453,7 @@ void Memory::fence_sequential(Observer& who, Scope scope) {
     const Scope common = other.id == who.id ? Scope::block : common_scope(other.place, who.place);
     if (scope < common) continue;
     for (std::size_t l = index_of(common); l < 3; ++l)
-      if (other.fenced[l] != nullptr) who.now.join(*other.fenced[l]);
+      if (other.fenced[l] != nullptr) learn(who, *other.fenced[l]);
   }
   release_now(who, scope);
   who.fenced[index_of(scope)] = who.released[0];

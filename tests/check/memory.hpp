@@ -34,6 +34,7 @@ struct Region {
   unsigned granule = 8;
   std::size_t first_line = 0;
   std::size_t first_cell = 0;
+  std::size_t memory = 0;  ///< regions of one kind and GPU lie in the same one
 };
 
 /// The bytes of one access, within one line.
@@ -76,10 +77,12 @@ struct Line {
 /// An agent as the memory knows it. A NIC has several: its requester, its responder.
 struct Observer {
   int id = 0;
+  int device = 0;  ///< of a NIC's ports: its writes go to a memory by one way (A3)
   Place place;
   std::string name;
   unsigned stores = 0;
-  View now;                  ///< what follows from what it has read and acquired
+  View now;                  ///< what follows from what it has read and acquired, and its own stores
+  View learnt;               ///< the same without its own stores
   View floor;                ///< what it has waited past: it binds its own reads only, and is never handed on
   std::array<View, 3> read;  ///< [Scope] releases it has read, for an acquiring fence of that scope
   std::array<SharedView, 3> released;  ///< [Scope] what its fences have released
@@ -199,6 +202,8 @@ class Memory {
   void rehash(std::size_t line);
   void acquire_read(Observer& who, Scope scope);
   void release_now(Observer& who, Scope scope);
+  static void learn(Observer& who, const View& view);
+  SharedView released_by(const Observer& who, const Where& where) const;
   std::size_t view_size() const { return cells_ + kMaxForesights; }
 
   Assumptions assumptions_;
@@ -208,7 +213,8 @@ class Memory {
   std::vector<Line> lines_;
   std::vector<Observer> observers_;
   std::vector<Foresight> foresights_;
-  std::vector<std::vector<bool>> cells_of_gpu_;  ///< [GPU] which cells are its memory
+  std::vector<std::vector<bool>> cells_of_gpu_;     ///< [GPU] which cells are its memory
+  std::vector<std::vector<bool>> cells_of_memory_;  ///< [Region::memory]
   std::uint64_t hash_ = 0;
 };
 

@@ -37,7 +37,7 @@ std::vector<fs::path> checked_sources() {
   std::vector<fs::path> sources;
   for (const auto& entry : fs::recursive_directory_iterator(root / "include/belfry/device"))
     if (entry.path().extension() == ".hpp") sources.push_back(entry.path());
-  for (const char* name : {"ring_reader.hpp", "ring_service.cpp", "completion_order.hpp"})
+  for (const char* name : {"ring_reader.hpp", "ring_service.cpp", "completion_order.hpp", "counter.hpp"})
     sources.push_back(root / "src/proxy" / name);
   sources.push_back(root / "src/host/doorbell_relay.hpp");
   return sources;

@@ -44,7 +44,8 @@ Nic::Nic(World& world, NicQueue queue, Ledger& ledger, NicBehaviour behaviour, c
   retired_.assign(depth(), 0);
   continues_.assign(depth(), false);
   requester_ = world.add_daemon(name, nic_port(), [this] { run(); });
-  responder_ = world.add_port(name + ".responder", nic_port());
+  responder_ = behaviour_.to_itself ? requester_ : world.add_port(name + ".responder", nic_port());
+  if (behaviour_.device >= 0) world.memory().observer(requester_).device = behaviour_.device;
   world.watch_stores(
       [this](Observer& who, const Where&, const void* at, unsigned bytes, std::uint64_t value) {
         if (bytes == 8) watch_store(who, at, value);

@@ -39,6 +39,9 @@ struct NicBehaviour {
   std::vector<std::pair<const void*, std::size_t>> relaxed;
   /// The WQE at this block fails with a remote access error, and what follows is flushed.
   std::optional<std::uint64_t> fails_at;
+  /// The queue's peer is this NIC: what it writes there goes the same way to memory as all that it writes.
+  bool to_itself = false;
+  int device = -1;  ///< an observer of the same NIC's, where it is not the first queue of it
 };
 
 class Nic {
@@ -46,6 +49,8 @@ class Nic {
   /// Adds itself to the world as a daemon.
   Nic(World& world, NicQueue queue, Ledger& ledger, NicBehaviour behaviour = {},
       const std::string& name = "nic");
+
+  int requester() const { return requester_; }
 
  private:
   struct Wqe;

@@ -50,6 +50,9 @@ struct Assumptions {
   /// A1 where a CPU stands between the two: what has left a GPU's L2 after such a release (a doorbell in host
   /// memory, a descriptor) finds the GPU's memory as released, whoever looks at it from outside then.
   bool past_cpu = false;
+  /// A3: a NIC's writes become visible in the order in which it posts them, whichever memory each goes to. By
+  /// PCIe they do within one memory only.
+  bool ordered_writes = true;
 };
 
 }  // namespace belfry::check

@@ -13,6 +13,7 @@ using device::SignalOperation;
 using device::proxy::Form;
 using device::proxy::Protocol;
 using port::Step;
+using proxy::CounterPath;
 
 template <Protocol protocol_, Form form_ = Form::payload_published>
 struct Policy : device::proxy::DefaultProxyPolicy {
@@ -20,6 +21,11 @@ struct Policy : device::proxy::DefaultProxyPolicy {
   static constexpr Form form = form_;
 };
 using Tuned = Policy<Protocol::tuned>;
+/// A payload published no further than the GPU.
+struct TunedGpuScope : Tuned {
+  static constexpr port::Scope publish_scope = port::Scope::gpu;
+  static constexpr bool assume_own_memory = true;
+};
 using TunedVisible = Policy<Protocol::tuned, Form::payload_visible>;
 using SharedTuned = Policy<Protocol::shared_tuned>;
 using Baseline = Policy<Protocol::baseline>;
@@ -33,6 +39,12 @@ std::uintptr_t address(const void* at) { return reinterpret_cast<std::uintptr_t>
 void expect_done(device::Status status, const char* call) {
   World::here().require(status == device::Status::done, Property::waits_end,
                         fmt::format("{} says {}", call, device::status_name(status)));
+}
+
+std::string counter_suffix(CounterPath counter) {
+  return counter == CounterPath::host  ? ""
+         : counter == CounterPath::nic ? ".nic_counter"
+                                       : ".gdrcopy_counter";
 }
 
 ProxySettings slots(unsigned log_slots) {
@@ -112,8 +124,14 @@ Scenario warp_and_thread(std::string name) {
 }
 
 /// A get; what it brought is read once wait() says done.
-Scenario get() {
-  return scenario_of("get", slots(1), [](World& world, ProxyWorld& p) {
+Scenario get(CounterPath counter = CounterPath::host, bool relaxed_counter = false,
+             device::MemoryKind payload = device::MemoryKind::own) {
+  ProxySettings settings = slots(1);
+  settings.payload = payload;
+  settings.counter = counter;
+  settings.relaxed_counter = relaxed_counter;
+  std::string name = "get" + counter_suffix(counter) + (relaxed_counter ? ".relaxed" : "");
+  return scenario_of(std::move(name), settings, [](World& world, ProxyWorld& p) {
     *p.remote(p.word(0)) = payload_of(0);
     world.add_agent("reader", gpu_thread(0, 0), [&p, &world] {
       device::proxy::Channel<Tuned> channel(p.view, 0);
@@ -125,6 +143,14 @@ Scenario get() {
                     Property::completion_implies_data, "the READ is counted and its data is not there");
     });
   });
+}
+
+/// Without A3: the NIC's writes are ordered within one memory.
+Scenario get_unordered(CounterPath counter, device::MemoryKind payload = device::MemoryKind::own) {
+  Scenario s = get(counter, false, payload);
+  s.name += payload == device::MemoryKind::host ? ".payload_host.no_a3" : ".no_a3";
+  s.settings.assumptions.ordered_writes = false;
+  return s;
 }
 
 Scenario put_signal(std::string name, SignalOperation operation) {
@@ -171,10 +197,11 @@ Scenario two_peers() {
 }
 
 /// Two WRITEs, of which the second fails. Each is told what became of it.
-Scenario failure() {
+Scenario failure(CounterPath counter = CounterPath::host) {
   ProxySettings settings = slots(1);
   settings.fails_at = 1;
-  return scenario_of("fails", settings, [](World& world, ProxyWorld& p) {
+  settings.counter = counter;
+  return scenario_of("fails" + counter_suffix(counter), settings, [](World& world, ProxyWorld& p) {
     for (unsigned i = 0; i < 2; ++i) *p.local(p.word(i)) = payload_of(i);
     world.add_agent("poster", gpu_thread(0, 0), [&p, &world] {
       device::proxy::Channel<TunedVisible> channel(p.view, 0);
@@ -208,6 +235,15 @@ Scenario shared_three() { return writes<SharedTuned>("shared_tuned.wrap.three", 
 Scenario shared_warp() { return warp_and_thread<SharedTuned>("shared_tuned.warp_wrap"); }
 Scenario baseline_warp() { return warp_and_thread<Baseline>("baseline.warp_wrap"); }
 
+/// As tuned(), published at GPU scope: needs A1, past the CPU that the worker is.
+Scenario gpu_scope(std::string name, device::MemoryKind payload, Assumptions assumptions) {
+  ProxySettings settings = slots(1);
+  settings.payload = payload;
+  Scenario s = writes<TunedGpuScope>("tuned.publish_gpu" + std::move(name), {1}, false, settings);
+  s.settings.assumptions = assumptions;
+  return s;
+}
+
 Check holds(Scenario scenario, bool is_long = false, int deviations = -1) {
   Check c;
   c.scenario = std::move(scenario);
@@ -228,6 +264,24 @@ std::vector<Check> proxy_checks() {
   Check unpublished = holds(writes<TunedVisible>("tuned.payload_visible.not_so", {1}, false, slots(1)));
   unpublished.holds = false;
   checks.push_back(std::move(unpublished));
+  constexpr Assumptions kPastCpu{true, true, true};
+  const auto own = device::MemoryKind::own;
+  checks.push_back(holds(gpu_scope("", own, kPastCpu)));
+  for (Scenario& s : std::vector<Scenario>{gpu_scope(".no_a1", own, {false, true, true}),
+                                           gpu_scope(".a1_ends_at_cpu", own, {true, true, false}),
+                                           gpu_scope(".payload_host", device::MemoryKind::host, kPastCpu),
+                                           gpu_scope(".payload_peer", device::MemoryKind::peer, kPastCpu),
+                                           get(CounterPath::nic, true), get_unordered(CounterPath::host),
+                                           get_unordered(CounterPath::gdrcopy)}) {
+    checks.push_back(holds(std::move(s)));
+    checks.back().holds = false;
+  }
+  checks.push_back(holds(get_unordered(CounterPath::nic)));
+  checks.push_back(holds(get_unordered(CounterPath::host, device::MemoryKind::host)));
+  for (CounterPath counter : {CounterPath::gdrcopy, CounterPath::nic}) {
+    checks.push_back(holds(get(counter)));
+    checks.push_back(holds(failure(counter), true, 3));
+  }
   for (Scenario& s : std::vector<Scenario>{tuned_wrap(), two_peers(), failure()})
     checks.push_back(holds(std::move(s), true));
   checks.push_back(holds(writes<Baseline>("baseline.wrap", {1, 1}, false, slots(0)), true));
@@ -250,9 +304,13 @@ std::vector<Check> proxy_mutants() {
       {Step::proxy_acquire_cached, shared_three(), true},
       {Step::warp_after_reservation, shared_warp(), true},
       {Step::proxy_release_completion, get()},
+      {Step::proxy_release_completion, get(CounterPath::gdrcopy)},
       {Step::proxy_acquire_completion, get()},
+      {Step::proxy_acquire_completion, get(CounterPath::nic)},
       {Step::proxy_count_in_order, two_peers()},
       {Step::proxy_release_fault, failure()},
+      {Step::proxy_release_fault, failure(CounterPath::gdrcopy), true},
+      {Step::proxy_release_fault, failure(CounterPath::nic), true},
       {Step::proxy_acquire_fault, failure()},
       {Step::signal_after_payload, put_signal("put_signal.set", SignalOperation::set)},
   };

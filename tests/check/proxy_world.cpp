@@ -1,5 +1,7 @@
 #include "check/proxy_world.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 
@@ -73,8 +75,58 @@ std::size_t CheckSubmitter::poll(std::span<proxy::WorkCompletion> out) {
   return count;
 }
 
+CounterQueue::CounterQueue(World& world, void* words, bool relaxed, int device)
+    : ledger_(world), words_(reinterpret_cast<std::uintptr_t>(words)) {
+  constexpr std::uint32_t kQpn = 0x77, kLogBlocks = 3;
+  queue_.blocks = world.make<std::byte>("counter blocks", wire::kBlockBytes << kLogBlocks, MemoryKind::host);
+  auto* const record = world.make<Be32>("counter record", 2, MemoryKind::host, 0, 4);
+  queue_.record = record + 1;
+  queue_.doorbell = world.make<std::uint64_t>("counter doorbell", 1, MemoryKind::registers);
+  auto* const completions = world.make<std::byte>("counter completions", wire::kCqeBytes, MemoryKind::host);
+  queue_.completions = completions;
+  queue_.qpn = kQpn;
+  queue_.log_blocks = kLogBlocks;
+  NicQueue nic;
+  nic.blocks = queue_.blocks;
+  nic.log_blocks = kLogBlocks;
+  nic.doorbell = queue_.doorbell;
+  nic.record = queue_.record;
+  nic.completions = completions;
+  nic.collapsed = true;
+  nic.qpn = kQpn;
+  NicBehaviour behaviour;
+  behaviour.to_itself = true;
+  behaviour.device = device;
+  if (relaxed) behaviour.relaxed.emplace_back(words, sizeof(device::proxy::WorkerWords));
+  world.keep<Nic>(world, nic, ledger_, behaviour, "counter nic");
+  world.at_end([this] { ledger_.check_all_executed(); });
+  submitter_ = std::make_unique<CheckSubmitter>(std::vector<const device::SendQueue*>{&queue_});
+}
+
+bool CounterQueue::write(std::size_t offset, std::uint64_t value) {
+  Work work;
+  work.kind = Work::Kind::write_value;
+  work.remote = words_ + offset;
+  work.value = value;
+  work.bytes = 8;
+  ledger_.intend(fmt::format("count of {}", value), wire::WqeOpcode::rdma_write, work.remote, value);
+  return submitter_->post(0, std::span(&work, 1)).accepted == 1;
+}
+
+std::unique_ptr<proxy::Counter> ProxyWorld::make_counter(World& world, device::proxy::WorkerWords* words,
+                                                         const ProxySettings& s) {
+  constexpr std::uint64_t kNoBeat = ~std::uint64_t{0};
+  if (s.counter == proxy::CounterPath::host) return std::make_unique<proxy::MappedCounter>(words);
+  if (s.counter == proxy::CounterPath::gdrcopy)
+    return std::make_unique<proxy::CombinedCounter>(words, kNoBeat);
+  auto& queue = world.keep<CounterQueue>(world, words, s.relaxed_counter, peers[0]->nic->requester());
+  return std::make_unique<proxy::NicCounter>(
+      [&queue](std::size_t offset, std::uint64_t value) { return queue.write(offset, value); }, 0, kNoBeat);
+}
+
 ProxyWorld::ProxyWorld(World& world, const ProxySettings& s) {
   GdaSettings settings;
+  settings.payload = s.payload;
   settings.blocks = settings.record = settings.completions = device::MemoryKind::host;
   for (unsigned p = 0; p < s.peers; ++p) {
     settings.fails_at = p == 0 ? s.fails_at : std::nullopt;
@@ -83,7 +135,8 @@ ProxyWorld::ProxyWorld(World& world, const ProxySettings& s) {
   }
   ring.slots = world.make<port::Vector16>("slots", std::size_t{1} << s.log_slots, MemoryKind::host);
   auto* const taken = world.make<std::uint64_t>("taken", 1, MemoryKind::host);
-  auto* const words = world.make<device::proxy::WorkerWords>("words", 1, MemoryKind::host);
+  auto* const words = world.make<device::proxy::WorkerWords>(
+      "words", 1, s.counter == proxy::CounterPath::host ? MemoryKind::host : MemoryKind::gpu, 0);
   ring.state = world.make<device::proxy::RingState>("ring state", 1, MemoryKind::gpu, 0);
   ring.taken = taken;
   ring.words = words;
@@ -112,8 +165,7 @@ ProxyWorld::ProxyWorld(World& world, const ProxySettings& s) {
   options.chain = s.chain;
   submitter = std::make_unique<CheckSubmitter>(std::move(queues));
   service = std::make_unique<proxy::RingService>(proxy::RingReader(ring.slots, ring.log_slots, taken),
-                                                 std::move(routes),
-                                                 std::make_unique<proxy::MappedCounter>(words), options);
+                                                 std::move(routes), make_counter(world, words, s), options);
   // src/proxy's Worker, without its thread and its heartbeat. It is the poll of the completion queue that
   // tells the checker of a loop that waits: a slot is looked at again for another lap, which is not the same
   // question.

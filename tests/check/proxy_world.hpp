@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "belfry/device/proxy.hpp"
+#include "belfry/proxy/counters.hpp"
 #include "check/gda_world.hpp"
 #include "proxy/ring_service.hpp"
 
@@ -18,6 +19,12 @@ struct ProxySettings {
   unsigned peers = 1;
   unsigned chain = 1;  ///< work requests of one post at most
   std::optional<std::uint64_t> fails_at;
+  /// Who writes the completion counter: the worker into host memory, or through a mapping of the GPU's; or
+  /// the NIC.
+  proxy::CounterPath counter = proxy::CounterPath::host;
+  /// The NIC may write the counter relaxed: a window registered wrongly.
+  bool relaxed_counter = false;
+  device::MemoryKind payload = device::MemoryKind::own;
 };
 
 /// Posts as libmlx5 does, into host memory: WQEs, a fence, the record, a fence, the doorbell.
@@ -42,6 +49,21 @@ class CheckSubmitter final : public proxy::Submitter {
   std::vector<Queue> queues_;
 };
 
+/// A queue from this PE to itself, with a NIC of its own, by which the worker has its counter written
+/// (src/proxy's NicWriter over libmlx5).
+class CounterQueue {
+ public:
+  /// \param device observer of the NIC that it belongs to
+  CounterQueue(World& world, void* words, bool relaxed, int device);
+  bool write(std::size_t offset, std::uint64_t value);
+
+ private:
+  Ledger ledger_;
+  device::SendQueue queue_;
+  std::uint64_t words_;
+  std::unique_ptr<CheckSubmitter> submitter_;
+};
+
 class ProxyWorld {
  public:
   ProxyWorld(World& world, const ProxySettings& settings);
@@ -56,6 +78,10 @@ class ProxyWorld {
   device::proxy::ProxyView view;
   std::unique_ptr<CheckSubmitter> submitter;
   std::unique_ptr<proxy::RingService> service;
+
+ private:
+  std::unique_ptr<proxy::Counter> make_counter(World& world, device::proxy::WorkerWords* words,
+                                               const ProxySettings& settings);
 };
 
 }  // namespace belfry::check

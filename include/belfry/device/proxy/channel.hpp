@@ -20,6 +20,11 @@ inline constexpr port::Timeout kDefaultTimeout = port::Timeout::seconds(10);
 /// threads may have one. Announce is accepted and means nothing: the worker chains what it finds.
 template <class Policy>
 class Channel {
+  static_assert(
+      Policy::publish_scope == port::Scope::system ||
+          (Policy::publish_scope == port::Scope::gpu && Policy::assume_own_memory),
+      "a payload that is published at GPU scope needs assume_own_memory (A1), and nothing less will do");
+
  public:
   using View = ProxyView;
 

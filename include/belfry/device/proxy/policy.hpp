@@ -24,8 +24,12 @@ enum class Form : std::uint8_t {
 struct DefaultProxyPolicy {
   static constexpr Protocol protocol = Protocol::tuned;
   static constexpr Form form = Form::payload_published;
-  /// How far payload_published publishes. GPU scope needs assumption A1 (device/requirements.hpp).
+  /// How far payload_published publishes. GPU scope needs assumption A1 (device/requirements.hpp) of the
+  /// windows, and past the CPU that the worker is: docs/ordering.md.
   static constexpr port::Scope publish_scope = port::Scope::system;
+  /// Taken by whoever writes it down here: every window that is put from lies in the memory of the GPU that
+  /// wrote it. Setup does not check it, for it does not know who writes.
+  static constexpr bool assume_own_memory = false;
   /// Windows, offsets, lengths and peers are checked before anything is enqueued.
   static constexpr bool check_arguments = true;
 };
