@@ -52,13 +52,11 @@ class Channel {
   // Writing ------------------------------------------------------------------------------------------
 
   template <class Group>
-  BELFRY_FN Operation put(Group group, Place remote, Place local, std::uint64_t bytes,
-                          Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
-    return together(group, [&] {
-      if (!has(remote, bytes) || !has(local, bytes)) return refused();
-      publish_payload<Policy>();
-      return enqueue(two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
-    });
+  BELFRY_INLINE_FN Operation put(Group group, Place remote, Place local, std::uint64_t bytes,
+                                 Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
+    // A thread of its own has nobody to be together with: a lambda would be one call that may stay one.
+    if constexpr (std::is_same_v<Group, Thread>) return put_now(remote, local, bytes, timeout);
+    return together(group, [&] { return put_now(remote, local, bytes, timeout); });
   }
 
   BELFRY_FN Operation put_each(Warp warp, Place remote, Place local, std::uint32_t bytes,
@@ -70,12 +68,10 @@ class Channel {
   }
 
   template <class Group, class Value>
-  BELFRY_FN Operation put_value(Group group, Place remote, Value value, Announce = Announce::now,
-                                port::Timeout timeout = kDefaultTimeout) {
-    return together(group, [&] {
-      if (!has(remote, sizeof value)) return refused();
-      return enqueue(value_request(remote, value), timeout);
-    });
+  BELFRY_INLINE_FN Operation put_value(Group group, Place remote, Value value, Announce = Announce::now,
+                                       port::Timeout timeout = kDefaultTimeout) {
+    if constexpr (std::is_same_v<Group, Thread>) return put_value_now(remote, value, timeout);
+    return together(group, [&] { return put_value_now(remote, value, timeout); });
   }
 
   template <class Value>
@@ -202,7 +198,7 @@ class Channel {
   BELFRY_FN const Ring& ring() const { return ring_; }
 
  private:
-  BELFRY_FN static Operation refused() {
+  BELFRY_INLINE_FN static Operation refused() {
     Operation op;
     op.status = Status::bad_argument;
     return op;
@@ -235,7 +231,7 @@ class Channel {
     all.reads = true;
     return wait_on(all, timeout);
   }
-  BELFRY_FN bool has(Place place, std::uint64_t bytes) const {
+  BELFRY_INLINE_FN bool has(Place place, std::uint64_t bytes) const {
     if (!Policy::check_arguments) return exists_;
     return place.window < view_.window_count && view_.windows[place.window].contains(place.offset, bytes);
   }
@@ -259,7 +255,7 @@ class Channel {
     return r;
   }
   template <class Value>
-  BELFRY_FN wire::ProxyRequest value_request(Place remote, Value value) const {
+  BELFRY_INLINE_FN wire::ProxyRequest value_request(Place remote, Value value) const {
     static_assert(std::is_trivially_copyable_v<Value> &&
                   (sizeof(Value) == 1 || sizeof(Value) == 2 || sizeof(Value) == 4 || sizeof(Value) == 8));
     wire::ProxyRequest r;
@@ -278,6 +274,16 @@ class Channel {
     return r;
   }
 
+  BELFRY_INLINE_FN Operation put_now(Place remote, Place local, std::uint64_t bytes, port::Timeout timeout) {
+    if (!has(remote, bytes) || !has(local, bytes)) return refused();
+    publish_payload<Policy>();
+    return enqueue(two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
+  }
+  template <class Value>
+  BELFRY_INLINE_FN Operation put_value_now(Place remote, Value value, port::Timeout timeout) {
+    if (!has(remote, sizeof value)) return refused();
+    return enqueue(value_request(remote, value), timeout);
+  }
   BELFRY_INLINE_FN Operation enqueue(const wire::ProxyRequest& request, port::Timeout timeout) {
     const std::uint32_t count = wire::proxy_descriptors(request);
     RingSlots slots;
