@@ -1,6 +1,6 @@
 /// \file
-/// Experiment `op`: what one operation costs, by libmlx5's own ibv_post_send, by mini-gda and by
-/// mini-proxy.
+/// Experiment `op`: what one operation costs, by libmlx5's own ibv_post_send, by mini-gda (its doorbells
+/// rung by the kernel, or forwarded by a CPU) and by mini-proxy.
 
 #include <algorithm>
 #include <map>
@@ -98,13 +98,13 @@ class Rank {
         round_trips_(policy_of(run, end_, 2)),
         put_runner_(make_lane_runner(puts_.yields)),
         round_trip_runner_(make_lane_runner(round_trips_.yields)),
-        proxy_crowded_(policy_of(run, end_, 4).yields),
-        proxy_runner_(make_lane_runner(proxy_crowded_)) {}
+        helped_crowded_(policy_of(run, end_, 4).yields),
+        helped_runner_(make_lane_runner(helped_crowded_)) {}
 
   OpEnd& end() { return end_; }
   const Clock& clock() const { return clock_; }
   const char* runner_name() const { return put_runner_->name(); }
-  bool proxy_crowded() const { return proxy_crowded_; }
+  bool helped_crowded() const { return helped_crowded_; }
   bool yields() const { return round_trips_.yields; }
 
   /// Whether mini-gda's arm can be measured here. Both ranks say the same.
@@ -116,14 +116,16 @@ class Rank {
   /// nullptr for an arm that exchanges no messages, or cannot.
   std::unique_ptr<OpPath> path(const std::string& arm) {
     if (is_proxy(arm))
-      return std::make_unique<ProxyPath>(end_, windows_, proxy_crowded_, *proxy_runner_, clock_, arm);
+      return std::make_unique<ProxyPath>(end_, windows_, helped_crowded_, *helped_runner_, clock_, arm);
     if (is_verbs(arm)) {
       const auto payload = arm == kVerbsPointerArm ? VerbsPayload::pointer : VerbsPayload::inlined;
       return std::make_unique<VerbsPath>(end_, clock_, payload, puts_, round_trips_);
     }
     if (arm == kClockArm || arm == kDoorbellArm || !has(arm)) return nullptr;
-    return std::make_unique<KernelPath<device::EndpointView>>(end_, gda_.endpoint(arm).view(), *put_runner_,
-                                                              *round_trip_runner_, clock_, arm);
+    if (is_assisted(arm))
+      return std::make_unique<AssistedPath>(end_, windows_, helped_crowded_, *helped_runner_, clock_, arm);
+    return std::make_unique<KernelPath<device::EndpointView>>(
+        gda_.endpoint(arm).view(), end_.peer(), end_.seed(), *put_runner_, *round_trip_runner_, clock_, arm);
   }
 
   std::vector<double> doorbells(std::uint64_t count) {
@@ -140,8 +142,8 @@ class Rank {
   PollPolicy round_trips_;
   std::unique_ptr<KernelRunner> put_runner_;
   std::unique_ptr<KernelRunner> round_trip_runner_;
-  bool proxy_crowded_;
-  std::unique_ptr<KernelRunner> proxy_runner_;
+  bool helped_crowded_;  ///< with a worker or a doorbell thread at either end
+  std::unique_ptr<KernelRunner> helped_runner_;
 };
 
 /// Rank 0.
@@ -169,11 +171,11 @@ Metrics measure_all(RunContext& run, Rank& rank) {
            "; every figure contains one clock reading (arm clock); polling " +
            (rank.yields() ? "gives its core away, for want of cores" : "spins"));
   run.note(std::string("the kernels run on ") + rank.runner_name() + ", one thread each");
-  if (rank.proxy_crowded()) {
+  if (rank.helped_crowded()) {
     run.note(
-        "mini-proxy has a worker at either end: with kernels and NIC there are more threads than cores, and "
-        "its "
-        "arms measure the system's scheduler too");
+        "mini-proxy has a worker at either end, and a CPU-assisted arm a thread for the doorbells: with "
+        "kernels "
+        "and NIC there are more threads than cores, and these arms measure the system's scheduler too");
   }
   return metrics;
 }

@@ -11,7 +11,8 @@
 #include "bench/gpu_window.hpp"
 #include "bench/kernel_runner.hpp"
 #include "bench/kernels/policies.hpp"
-#include "bench/op_path.hpp"
+#include "bench/op_gda.hpp"
+#include "bench/op_kernel_path.hpp"
 #include "bench/proxy_group.hpp"
 
 namespace belfry::bench {
@@ -19,8 +20,6 @@ namespace {
 
 constexpr const char* kClockArm = "clock";
 constexpr const char* kDoorbellArm = "doorbell";
-constexpr Slots kTarget{{0, kGuardBytes}, kSlotBytes, kTargetSlots};
-constexpr Slots kSource{{0, kSourceOffset}, kSlotBytes, kSources};
 
 /// Two PEs, their windows by the names that both transports have here.
 struct ProxyPair {
@@ -56,6 +55,10 @@ class GpuOp {
     for_each_op_arm([&](auto arm) {
       if (!is_chosen(arm.name)) return;
       const device::Requirements requirements = device::requirements_of<typename decltype(arm)::Policy>();
+      if (arm.assisted) {
+        by_assisted_arm_[arm.name] = requirements;
+        return;
+      }
       const auto kind = std::pair(requirements.doorbell_mode, requirements.completion_layout);
       if (!pairs_.contains(kind))
         pairs_.emplace(kind, std::make_unique<DeviceGroup>(run_.options().nic, 2, options_for(requirements)));
@@ -67,90 +70,28 @@ class GpuOp {
     });
     if (is_chosen(kDoorbellArm) && !pairs_.empty()) by_arm_[kDoorbellArm] = pairs_.begin()->second.get();
     if (by_arm_.empty())
-      throw std::invalid_argument("with --lanes cuda choose an arm of mini-gda too: it says what the NIC is");
+      throw std::invalid_argument(
+          "with --lanes cuda choose an arm of mini-gda that rings itself too: it says what the NIC is");
   }
 
   const host::DeviceEndpoint& endpoint() const { return by_arm_.begin()->second->pe(0); }
   const Clock& clock() const { return clock_; }
-  bool has(const std::string& arm) const { return by_arm_.contains(arm) || is_proxy(arm); }
+  bool has(const std::string& arm) const {
+    return by_arm_.contains(arm) || by_assisted_arm_.contains(arm) || is_proxy(arm);
+  }
   bool is_proxy(const std::string& arm) const { return proxy_arms_.contains(arm); }
 
   /// One pass of an arm.
   void measure(const std::string& arm, std::uint64_t count, PutSamples& put, RoundTripSamples& trip) {
-    if (is_proxy(arm)) {
-      // Workers spin: only while their arm is measured.
-      const ProxyPair pair(run_);
-      put = puts(pair, arm, count);
-      trip = round_trips(pair, arm, count);
-    } else {
-      const GdaPair pair{*by_arm_.at(arm)};
-      put = puts(pair, arm, count);
-      trip = round_trips(pair, arm, count);
+    // Workers and doorbell threads spin: only while their arm is measured.
+    if (is_proxy(arm)) return measure_pair(ProxyPair(run_), arm, count, put, trip);
+    std::unique_ptr<DeviceGroup> assisted;
+    if (is_assisted(arm)) {
+      auto options = options_for(by_assisted_arm_.at(arm));
+      forward_by_cpu(options, false);
+      assisted = std::make_unique<DeviceGroup>(run_.options().nic, 2, options);
     }
-  }
-
-  template <class Pair>
-  PutSamples puts(const Pair& pair, const std::string& arm, std::uint64_t count) {
-    pair.edit_window(1, [](std::span<std::byte> window) { clear_target(window.first(kTargetBytes)); });
-    const auto issue = allocate_of<std::uint64_t>(*near_, count);
-    const auto completion = allocate_of<std::uint64_t>(*near_, count);
-    const auto end = allocate_of<KernelEnd>(*near_, 1);
-    PutJobOf<std::decay_t<decltype(pair.view(0))>> job;
-    job.view = pair.view(0);
-    job.peer = 1;
-    job.seed = run_.options().seed;
-    job.warm_up = warm_up_of(count);
-    job.count = count;
-    job.target = kTarget;
-    job.source = kSource;
-    job.issue = issue.get();
-    job.completion = completion.get();
-    job.end = end.get();
-    near_->puts(arm, job);
-    check_end(*end, "the puts of " + arm);
-    PutSamples samples;
-    samples.issue = to_microseconds(issue.get(), count, clock_);
-    samples.put_completion = to_microseconds(completion.get(), count, clock_);
-    samples.verified = target_is_right(std::span<const std::byte>(pair.read_window(1)).first(kTargetBytes),
-                                       job.seed, job.warm_up + count);
-    return samples;
-  }
-
-  template <class Pair>
-  RoundTripSamples round_trips(const Pair& pair, const std::string& arm, std::uint64_t count) {
-    for (const int rank : {0, 1}) {
-      pair.edit_window(rank, [](std::span<std::byte> window) {
-        std::fill_n(window.begin() + kFlagOffset, kSlotBytes, std::byte{0});
-      });
-    }
-    const auto ticks = allocate_of<std::uint64_t>(*near_, count);
-    const auto end = allocate_of<KernelEnd>(*near_, 1);
-    const auto far_end = allocate_of<KernelEnd>(*far_, 1);
-    auto answer = flag_job(pair, 1, count, far_end.get());
-    auto ask = flag_job(pair, 0, count, end.get());
-    ask.round_trip = ticks.get();
-    std::exception_ptr failure;
-    std::thread other([&] {
-      try {
-        far_->echo(arm, answer);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    });
-    try {
-      near_->round_trips(arm, ask);
-    } catch (...) {
-      other.join();
-      throw;
-    }
-    other.join();
-    if (failure) std::rethrow_exception(failure);
-    check_end(*end, "the round trips of " + arm);
-    check_end(*far_end, "the answers of " + arm);
-    RoundTripSamples samples;
-    samples.round_trip = to_microseconds(ticks.get(), count, clock_);
-    samples.verified = !end->wrong;
-    return samples;
+    measure_pair(GdaPair{assisted ? *assisted : *by_arm_.at(arm)}, arm, count, put, trip);
   }
 
   std::vector<double> doorbells(std::uint64_t count) {
@@ -180,17 +121,34 @@ class GpuOp {
   }
 
   template <class Pair>
-  auto flag_job(const Pair& pair, int rank, std::uint64_t count, KernelEnd* end) const {
-    FlagJobOf<std::decay_t<decltype(pair.view(0))>> job;
-    job.view = pair.view(rank);
-    job.peer = static_cast<std::uint32_t>(1 - rank);
-    job.seed = run_.options().seed;
-    job.warm_up = warm_up_of(count);
-    job.count = count;
-    job.flag = {0, kFlagOffset};
-    job.source = kSource;
-    job.end = end;
-    return job;
+  void measure_pair(const Pair& pair, const std::string& arm, std::uint64_t count, PutSamples& put,
+                    RoundTripSamples& trip) {
+    using Path = KernelPath<std::decay_t<decltype(pair.view(0))>>;
+    const std::uint64_t seed = run_.options().seed;
+    Path asks(pair.view(0), 1, seed, *near_, *near_, clock_, arm);
+    Path answers(pair.view(1), 0, seed, *far_, *far_, clock_, arm);
+    pair.edit_window(1, [](std::span<std::byte> window) { clear_target(window.first(kTargetBytes)); });
+    asks.puts(count, put);
+    put.verified = target_is_right(std::span<const std::byte>(pair.read_window(1)).first(kTargetBytes), seed,
+                                   warm_up_of(count) + count);
+    for (const int rank : {0, 1}) {
+      pair.edit_window(rank, [](std::span<std::byte> window) {
+        std::fill_n(window.begin() + kFlagOffset, kSlotBytes, std::byte{0});
+      });
+    }
+    trip.verified = true;
+    std::exception_ptr failure;
+    {
+      const std::jthread other([&] {
+        try {
+          answers.echo(count);
+        } catch (...) {
+          failure = std::current_exception();
+        }
+      });
+      asks.round_trips(count, trip);
+    }
+    if (failure) std::rethrow_exception(failure);
   }
 
   RunContext& run_;
@@ -199,6 +157,7 @@ class GpuOp {
   Clock clock_;
   std::map<std::pair<device::DoorbellMode, device::CompletionLayout>, std::unique_ptr<DeviceGroup>> pairs_;
   std::map<std::string, const DeviceGroup*> by_arm_;
+  std::map<std::string, device::Requirements> by_assisted_arm_;
   std::set<std::string> proxy_arms_;
 };
 

@@ -15,15 +15,15 @@ host::Windows kernel_windows(const OpEnd& end, device::MemoryKind kind) {
 }
 
 template <class View>
-KernelPath<View>::KernelPath(const OpEnd& end, const View& view, KernelRunner& puts,
+KernelPath<View>::KernelPath(const View& view, int peer, std::uint64_t seed, KernelRunner& puts,
                              KernelRunner& round_trips, const Clock& clock, std::string arm)
     : view_(view),
       puts_(puts),
       round_trips_(round_trips),
       clock_(clock),
       arm_(std::move(arm)),
-      peer_(static_cast<std::uint32_t>(end.peer())),
-      seed_(end.seed()) {}
+      peer_(static_cast<std::uint32_t>(peer)),
+      seed_(seed) {}
 
 template <class View>
 void KernelPath<View>::puts(std::uint64_t count, PutSamples& samples) {

@@ -15,13 +15,14 @@ namespace belfry::bench {
 /// \param kind what that memory is to the kernels
 host::Windows kernel_windows(const OpEnd& end, device::MemoryKind kind = device::MemoryKind::own);
 
-/// \tparam View device::EndpointView or device::proxy::ProxyView
+/// One end's kernels. \tparam View device::EndpointView or device::proxy::ProxyView
 template <class View>
 class KernelPath final : public OpPath {
  public:
-  /// \param view of an endpoint on kernel_windows() that has the queues which the arm needs, and outlives
-  /// this \param puts, round_trips what runs the kernels of each of the two
-  KernelPath(const OpEnd& end, const View& view, KernelRunner& puts, KernelRunner& round_trips,
+  /// \param view of an endpoint whose window 0 is laid out as op_path.hpp says, with the queues which the arm
+  ///        needs; it outlives this
+  /// \param puts, round_trips what runs the kernels of each of the two
+  KernelPath(const View& view, int peer, std::uint64_t seed, KernelRunner& puts, KernelRunner& round_trips,
              const Clock& clock, std::string arm);
 
   void puts(std::uint64_t count, PutSamples& samples) override;

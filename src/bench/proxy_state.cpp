@@ -124,7 +124,7 @@ class StateEnd {
   StateEnd(const RunContext& run, const OpEnd& end, const host::Windows& windows, const Clock& clock,
            KernelRunner& runner, bool pin)
       : endpoint_(end.group(), windows, options(run, pin)),
-        path_(end, endpoint_.view(), runner, runner, clock, kKernelArm),
+        path_(endpoint_.view(), end.peer(), end.seed(), runner, runner, clock, kKernelArm),
         capacity_(end, endpoint_.view(), runner) {}
 
   KernelPath<device::proxy::ProxyView>& path() { return path_; }

@@ -40,6 +40,7 @@ struct PutArm {
   const char* name;
   const char* description;
   const char* reference;  ///< published row
+  bool assisted = false;  ///< a CPU forwards the doorbells
 };
 
 /// One way of posting.
@@ -95,6 +96,10 @@ void for_each_op_arm(Visit&& visit) {
       "gda-value", "mini-gda, defaults, payload from a register", "op/mini-gda-inline"});
   visit(OpArm<OpPolicy<kDefault, kRecord, kInline, kRing>, PutFrom::memory>{
       "gda-cq-ring", "gda-inline with a completion ring in place of the collapsed CQ", ""});
+  visit(OpArm<OpPolicy<kDefault, kRecord, kInline>, PutFrom::memory>{
+      "gda-assisted", "gda-inline, doorbells forwarded by a CPU thread (CPU-assisted)", "", true});
+  visit(OpArm<OpPolicy<kDefault, kRecord, kInline>, PutFrom::register_>{
+      "gda-assisted-value", "gda-value, doorbells forwarded by a CPU thread", "", true});
   visit(OpArm<OpPolicy<kDefaultNoRecord, kNoRecord, Payload::pointer>, PutFrom::memory>{
       "gda-pointer-no-record", "gda-pointer without a doorbell record", ""});
   visit(OpArm<OpPolicy<kDefaultNoRecord, kNoRecord, kInline>, PutFrom::register_>{
