@@ -144,6 +144,29 @@ void print_report(const Request& request, const bench::RunContext& run,
 /// Ranks of a launcher that take part: two where the experiment can use them.
 int ranks_used(const bench::Experiment& experiment) { return experiment.most_processes >= 2 ? 2 : 1; }
 
+/// What a launcher's ranks do, for the help.
+std::string ranks_text(const bench::Experiment& experiment) {
+  if (ranks_used(experiment) == 1)
+    return "All ends are in one process: of a launcher's ranks (belfry launch, mpirun, srun, torchrun) rank "
+           "0 "
+           "measures, and the others end at once.";
+  return "Between two ends: both in this process, in two (--processes 2), or ranks 0 and 1 of a launcher "
+         "(belfry "
+         "launch, mpirun, srun, torchrun). It takes one pair, as osu_latency does: a second one beside it "
+         "would "
+         "change what is measured. Further ranks end at once, and rank 0 says so.";
+}
+
+/// The same of a run that was started with more.
+std::string unused_ranks_text(const bench::Experiment& experiment, int ranks) {
+  const int used = ranks_used(experiment);
+  return std::to_string(ranks) + " ranks were started, of which this experiment uses " +
+         std::to_string(used) +
+         (used == 2
+              ? ": it measures between two ends, ranks 0 and 1. The others have ended, and measured nothing"
+              : ": all its ends are in rank 0. The others have ended, and measured nothing");
+}
+
 void measure(const Request& request) {
   std::optional<bench::RecordSink> json;
   std::optional<bench::RecordSink> csv;
@@ -153,8 +176,7 @@ void measure(const Request& request) {
                         bench::Progress(request.progress || isatty(STDERR_FILENO) == 1));
   if (const int ranks = host::Environment::of_this_process().bootstrap_size.value_or(1);
       ranks > ranks_used(*request.experiment)) {
-    run.note(std::to_string(ranks) + " ranks were started, of which this experiment uses " +
-             std::to_string(ranks_used(*request.experiment)));
+    run.note(unused_ranks_text(*request.experiment, ranks));
   }
   const std::vector<bench::Record> records = request.experiment->run(run);
   if (records.empty())
@@ -221,7 +243,8 @@ void add_bench(CLI::App& app) {
   for (const bench::Experiment& experiment : bench::experiments()) {
     const auto request = std::make_shared<Request>();
     request->experiment = &experiment;
-    CLI::App* own = command->add_subcommand(experiment.name, experiment.description);
+    CLI::App* own =
+        command->add_subcommand(experiment.name, experiment.description + "\n\n" + ranks_text(experiment));
     add_common_options(*own, *request);
     add_own_parameters(*own, *request);
     own->callback([request] { run_request(*request); });

@@ -215,7 +215,14 @@ TEST_F(Launch, MpirunStartsBenchmarks) {
   std::vector<std::string> words = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4"};
   const auto bench = bench_words("op");
   words.insert(words.end(), bench.begin(), bench.end());
-  expect_one_report(run_program(words, {"OMPI_MCA_plm=isolated", "OMPI_MCA_rmaps_base_oversubscribe=1"}), 2);
+  const Outcome outcome =
+      run_program(words, {"OMPI_MCA_plm=isolated", "OMPI_MCA_rmaps_base_oversubscribe=1"});
+  expect_one_report(outcome, 2);
+  // Ranks 2 and 3 are not used, and whoever has started them reads so.
+  EXPECT_THAT(outcome.err,
+              HasSubstr("4 ranks were started, of which this experiment uses 2: it measures between"));
+  EXPECT_THAT(run_belfry({"bench", "op", "--help"}).out, HasSubstr("Further ranks end at once"));
+  EXPECT_THAT(run_belfry({"bench", "rate", "--help"}).out, HasSubstr("All ends are in one process"));
 }
 
 // Fault: torchrun's variables are not recognised, or its own port is taken.
