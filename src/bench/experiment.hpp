@@ -138,7 +138,10 @@ struct Experiment {
   std::vector<MetricInfo> metrics;
   std::vector<ParameterInfo> parameters;
   bool needs_nic = true;
-  bool runs_on_gpu = false;        ///< with --lanes cuda
+  bool runs_on_gpu = false;  ///< with --lanes cuda
+  /// With --lanes cuda: variables that the software NIC reads when the program starts, unless the user has
+  /// set them.
+  std::vector<std::pair<std::string, std::string>> gpu_environment = {};
   bool software_nic_only = false;  ///< it measures the software NIC itself
   unsigned most_processes = 1;
   unsigned passes = 5;               ///< default

@@ -106,9 +106,11 @@ constexpr std::uint32_t kFirstRounds = 64;
 constexpr const char* kIdleVariable = "BELFRY_SOFTNIC_GPU_IDLE_US";
 
 /// A grid that fills the GPU keeps the engine out: it has to stay for as long as blocks work without sending.
-std::chrono::microseconds keep_engine_awake() {
-  setenv(kIdleVariable, "20000", 0);
-  return std::chrono::microseconds(std::strtoll(std::getenv(kIdleVariable), nullptr, 10));
+constexpr const char* kIdleMicroseconds = "20000";
+
+std::chrono::microseconds engine_idle() {
+  const char* set = std::getenv(kIdleVariable);
+  return std::chrono::microseconds(std::strtoll(set == nullptr ? kIdleMicroseconds : set, nullptr, 10));
 }
 
 struct ResidencyPass {
@@ -120,7 +122,7 @@ struct ResidencyPass {
 class ResidencyBench {
  public:
   explicit ResidencyBench(const RunContext& run)
-      : run_(run), runner_(make_residency_runner()), idle_(keep_engine_awake()) {
+      : run_(run), runner_(make_residency_runner()), idle_(engine_idle()) {
     multiprocessors_ = static_cast<std::uint32_t>(footprint({}).multiprocessors);
     threads_ = blocks_of(kMostBlocksAnSm) * kResidencyThreads;
     output_ = runner_->allocate(threads_);
@@ -407,6 +409,7 @@ Experiment residency_experiment() {
   experiment.quick_passes = 1;
   experiment.quick_iterations = 1;
   experiment.runs_on_gpu = true;
+  experiment.gpu_environment = {{kIdleVariable, kIdleMicroseconds}};
   experiment.run = run_residency;
   return experiment;
 }

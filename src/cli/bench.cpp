@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -225,6 +226,12 @@ void run_request(Request& request) {
         "--lanes cuda",
         "two processes would take turns on the GPU and wait for each other: run both ends in one process, "
         "without --processes 2 and without a launcher");
+  }
+  // A kernel's first launch would wait for kernels that wait for it. CUDA reads this when it starts.
+  if (request.options.lanes == "cuda") {
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    for (const auto& [name, value] : request.experiment->gpu_environment)
+      setenv(name.c_str(), value.c_str(), 0);
   }
   choose_nic(*request.experiment, request.options, launch_of(environment));
   if (request.peer_of.empty()) {
