@@ -15,7 +15,8 @@ quick=()
 [[ -n ${BELFRY_QUICK:-} ]] && quick=(--quick)
 
 if [[ -z ${BELFRY_BUILD:-} ]]; then
-  cmake --preset release && cmake --build build/release --target belfry belfry-softnic-cuda gpu_conformance_tests || exit 1
+  cmake --preset release &&
+    cmake --build build/release --target belfry belfry-softnic-cuda gpu_conformance_tests examples || exit 1
   BELFRY_BUILD=build/release
 fi
 bin=$BELFRY_BUILD/bin
@@ -39,7 +40,20 @@ bench() { # NAME SECONDS EXPERIMENT ARGUMENTS...
   run "$name" "$seconds" "$bin/belfry" bench "$@" --nic soft --lanes cuda "${quick[@]}" --json "$out/$name.jsonl"
 }
 
+example() { # NAME PATH ARGUMENTS...: an example checks its payload itself
+  local name=$1 path=$2
+  shift 2
+  run "example-$name-$path" 20 "$bin/belfry" softnic --fabric "h200-$name-$path" -- "$bin/examples/$name" --nic soft \
+    --lanes cuda "$@"
+}
+
 run check 120 "$bin/gpu_conformance_tests" --gtest_brief=1
+example 01_put_and_wait gda --bytes 1000003
+for path in gda proxy; do
+  example 02_ping_pong $path --path $path
+  example 03_dispatch_combine $path --path $path --pes 4 --warps 3
+  example 04_halo_exchange $path --path $path --pes 4
+done
 export BELFRY_SOFTNIC_GPU_POLL=doorbell
 bench op-doorbell 60 op --passes 5 --iterations 5000
 bench op-host-cq 30 op --arms gda-inline,gda-value,gda-gpu-fence-no-record --completions host --passes 5 --iterations 5000
@@ -52,5 +66,21 @@ export BELFRY_SOFTNIC_GPU_POLL=record
 bench op-record 60 op --passes 5 --iterations 5000
 BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-record-unordered 60 rate
 BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-record 60 litmus
+unset BELFRY_SOFTNIC_GPU_POLL
+# mini-proxy, whose NIC is the CPU's.
+bench handoff 40 handoff --iterations 2000000
+bench handoff-4-readers 20 handoff --iterations 2000000 --readers 4 --arms tuned-r4,tuned-r16,tuned-rings
+bench proxy-rate 40 proxy-rate
+bench proxy-state 60 proxy-state --idle-ms 1000 --load-ms 300
+# Both.
+bench loaded 60 loaded --background 64 --queues 32 --workers 4
+bench payload 30 payload
+bench goodput 40 goodput
+bench goodput-16-queues 40 goodput --qps 16
+bench residency 60 residency
+# mini-gda.
+bench scope 30 scope --iterations 2000
+bench inline 40 inline --qps 16 --iterations 1000
+bench publication 40 publication
 [[ -n ${BELFRY_KEEP_TEXT:-} ]] || rm -f "$out"/*.txt
 exit $failed

@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kComputeLive = 8;
 inline constexpr std::uint32_t kStreamingLive = 16;
 
 /// Blocks of the callers alone that a multiprocessor of 65536 registers holds. The compiler keeps a kernel of
-/// Call::separate to as many: what the code that sends needs beyond that goes to the stack while it sends.
+/// Call::separate to as many, and the code that sends spills what it needs beyond that.
 BELFRY_FN constexpr unsigned blocks_alone(Caller caller) { return caller == Caller::compute ? 8 : 6; }
 
 using GdaTalk = TalkOf<device::EndpointView>;

@@ -27,12 +27,18 @@ struct Talk : TalkOf<typename Channel_::View> {
   using Channel = Channel_;
   static constexpr bool compiled_in = true;
 
-  BELFRY_FN void after(std::uint32_t part) const {
+  /// A compiler that has to keep registers free for the call keeps values on the stack for as long as they
+  /// live, in the loops too. So they are put there by hand, and only by a thread that sends.
+  template <std::uint32_t live>
+  BELFRY_FN void after(std::uint32_t part, float (&values)[live]) const {
     if (part >= this->messages || port::thread_index() != 0) return;
     if constexpr (call == Call::inlined) {
       send(*this, part);
     } else {
+      volatile float parked[live];
+      for (std::uint32_t i = 0; i < live; ++i) parked[i] = values[i];
       send_apart(*this, part);
+      for (std::uint32_t i = 0; i < live; ++i) values[i] = parked[i];
     }
   }
 
@@ -73,7 +79,7 @@ struct ResidencyKernel {
       } else {
         stream(values, part * work.rounds);
       }
-      if constexpr (Talk::compiled_in) talk.after(part);
+      if constexpr (Talk::compiled_in) talk.after(part, values);
     }
     float sum = 0;
     for (std::uint32_t i = 0; i < live; ++i) sum += values[i] * static_cast<float>(i + 1);
@@ -96,8 +102,7 @@ struct ResidencyKernel {
 #pragma unroll 1
 #endif
     for (std::uint32_t round = 0; round < work.rounds; ++round) {
-      for (std::uint32_t i = 0; i < live; ++i)
-        values[i] = values[i] * work.factor + values[(i + 1) % live] * (1 - work.factor);
+      for (std::uint32_t i = 0; i < live; ++i) values[i] = values[i] * work.factor + work.addend;
     }
   }
 

@@ -24,7 +24,8 @@ struct alignas(16) FourFloats {
 struct ResidencyWork {
   const FourFloats* input = nullptr;  ///< streaming: [slice][N / 4][thread]
   std::uint32_t slices = 1;           ///< a power of two; round r reads slice r mod slices
-  float factor = 1;
+  float factor = 1;                   ///< compute: each value becomes value * factor + addend
+  float addend = 0;
   std::uint32_t rounds = 0;
   std::uint32_t messages = 0;
   float* output = nullptr;  ///< [thread]
@@ -46,7 +47,7 @@ struct TalkOf {
 /// How the kernel gets to the code that sends.
 enum class Call : std::uint8_t {
   inlined,   ///< it is part of the kernel
-  separate,  ///< it is a function of its own, which the kernel calls with what it has in parameters
+  separate,  ///< it is a function of its own, and the kernel's values wait on the stack until it returns
 };
 
 }  // namespace belfry::bench
