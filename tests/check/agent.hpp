@@ -20,6 +20,7 @@ struct World::Pending {
   std::uint64_t operand = 0, expected = 0;
   As as;
   const void* site = nullptr;
+  std::vector<const void*> callers;  ///< where traces are kept
   std::uint64_t result = 0;
   std::uint64_t result_high = 0;  ///< of 16 B the last 8
 };

@@ -50,6 +50,7 @@ GdaWorld::GdaWorld(World& w, const GdaSettings& s, device::DoorbellMode mode, de
   }
   record[1] = wire::record_word(s.first_index);
   *bell = wire::send_doorbell(Be32(static_cast<std::uint32_t>(s.first_index & 0xffff) << 8), Be32(kQpn << 8));
+  name_fields(blocks, entries, record, completions);
   queue.record = record + 1;
   queue.doorbell = bell;
   queue.completions = completions;
@@ -91,6 +92,26 @@ GdaWorld::GdaWorld(World& w, const GdaSettings& s, device::DoorbellMode mode, de
   nic = &w.keep<Nic>(w, end, ledger, behaviour);
   if (s.assisted) add_forwarder();
   w.at_end([this] { ledger.check_all_executed(); });
+}
+
+/// For traces.
+void GdaWorld::name_fields(std::size_t blocks, std::size_t entries, const Be32* record,
+                           const std::byte* completions) {
+  using State = device::QueueState;
+  world.describe_fields(queue.state, sizeof(State), 1,
+                        {{offsetof(State, reserved), "reserved"},
+                         {offsetof(State, published), "published"},
+                         {offsetof(State, goal), "goal"},
+                         {offsetof(State, signaled_goal), "signaled_goal"},
+                         {offsetof(State, lock), "lock"},
+                         {offsetof(State, consumer), "consumer"},
+                         {offsetof(State, cq_consumer), "cq_consumer"},
+                         {offsetof(State, fault), "fault"}});
+  world.describe_fields(queue.blocks, wire::kBlockBytes, blocks,
+                        {{0, "control"}, {16, "remote"}, {32, "data"}});
+  world.describe_fields(record, 8, 1, {{0, "receive"}, {4, "send"}});
+  world.describe_fields(completions, wire::kCqeBytes, entries,
+                        {{0, "head"}, {48, "syndrome"}, {device::gda::CqeTail::kOffset, "tail"}});
 }
 
 void GdaWorld::add_forwarder() {

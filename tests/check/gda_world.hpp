@@ -43,6 +43,7 @@ struct GdaWorld {
 
   /// A CPU thread that passes doorbells on, and the words that device code rings instead.
   void add_forwarder();
+  void name_fields(std::size_t blocks, std::size_t entries, const Be32* record, const std::byte* completions);
 
   unsigned words_apart;
   World& world;

@@ -68,6 +68,16 @@ std::size_t Memory::add_region(std::string name, std::span<std::byte> bytes, Mem
   return regions_.size() - 1;
 }
 
+void Memory::describe_region(const void* at, std::size_t stride, std::size_t count,
+                             std::vector<Field> fields) {
+  for (Region& r : regions_) {
+    if (r.at != at) continue;
+    r.stride = stride;
+    r.used = stride * count;
+    r.fields = std::move(fields);
+  }
+}
+
 void Memory::freeze() {
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     Region& r = regions_[i];
@@ -173,6 +183,13 @@ std::vector<std::size_t> Memory::readable(const Observer& who, const Where& wher
     if (order[i].stamp <= floor) break;
   }
   return found;
+}
+
+unsigned Memory::step_above(const Where& where, std::size_t message) const {
+  const auto& order = lines_[where.line].order;
+  for (std::size_t i = message + 1; i < order.size(); ++i)
+    if ((order[i].mask & where.mask) != 0) return order[i].step;
+  return 0;
 }
 
 std::size_t Memory::newest(const Where& where) const {

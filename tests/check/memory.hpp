@@ -24,6 +24,11 @@ inline constexpr unsigned kLineBytes = 16;
 inline constexpr unsigned kMaxForesights = 2;
 inline constexpr int kNobody = -1;
 
+struct Field {
+  std::size_t offset = 0;
+  std::string name;
+};
+
 /// A named piece of shared memory. A granule is the smallest access; each is a cell of every view.
 struct Region {
   std::string name;
@@ -34,7 +39,10 @@ struct Region {
   unsigned granule = 8;
   std::size_t first_line = 0;
   std::size_t first_cell = 0;
-  std::size_t memory = 0;  ///< regions of one kind and GPU lie in the same one
+  std::size_t stride = 0;     ///< bytes of one of its objects, for traces
+  std::size_t used = 0;       ///< bytes of all of them
+  std::vector<Field> fields;  ///< of such an object, in order
+  std::size_t memory = 0;     ///< regions of one kind and GPU lie in the same one
 };
 
 /// The bytes of one access, within one line.
@@ -123,6 +131,8 @@ class Memory {
   /// \param granule 1, 2, 4, 8 or 16 B: the smallest access to it
   std::size_t add_region(std::string name, std::span<std::byte> bytes, MemoryKind kind, int gpu,
                          unsigned granule);
+  /// For traces: what one of the region's objects is made of.
+  void describe_region(const void* at, std::size_t stride, std::size_t count, std::vector<Field> fields);
   /// Takes the regions' contents as the initial messages.
   void freeze();
   bool frozen() const { return frozen_; }
@@ -148,6 +158,8 @@ class Memory {
   /// Of 16 B the last 8.
   std::uint64_t high_at(const Where& where, std::size_t message) const;
   std::uint64_t read(Observer& who, const Where& where, std::size_t message, const Manner& how);
+  /// Step of the message of these bytes that comes next behind this one in the line's order; 0: none.
+  unsigned step_above(const Where& where, std::size_t message) const;
   /// Newest message of the line that overlaps.
   std::size_t newest(const Where& where) const;
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -90,6 +91,27 @@ TEST(Mutants, EachIsCitedWhereItsStepStands) {
     const char* name = step_name(static_cast<port::Step>(step));
     EXPECT_TRUE(std::regex_search(cited, std::regex(std::string("\\b") + name + "\\b"))) << name;
   }
+}
+
+// Fault: a trace whose reader has to find out which field lies at an offset, who called a helper, and why a
+// store that came later is not what is read.
+TEST(Traces, NameFieldsCallersAndWhatIsOvertaken) {
+  const std::string name = "mutant.proxy_acquire_taken.proxy.shared_tuned.wrap";
+  std::string trace;
+  for (const Check& check : all_mutants()) {
+    if (check.scenario.name != name) continue;
+    const Mutant mutant(*check.without);
+    trace = replay(check.scenario, explore_shortest(check.scenario).finding.schedule);
+  }
+  EXPECT_TRUE(
+      std::regex_search(trace, std::regex(R"( src/proxy/ring_reader\.hpp:\d+ < ring_service\.cpp:\d+ )")));
+  EXPECT_TRUE(
+      std::regex_search(trace, std::regex(R"( src/proxy/counter\.hpp:\d+ < ring_service\.cpp:\d+ )")));
+  EXPECT_TRUE(std::regex_search(trace, std::regex(R"( atomic\.gpu ring state\.taken: )")));
+  EXPECT_TRUE(
+      std::regex_search(trace, std::regex(R"( store\.system slots .*OVERTAKEN: .* the store of step \d+)")));
+  EXPECT_EQ(trace.find(".."), std::string::npos);
+  if (HasFailure()) std::cerr << trace;
 }
 
 // Fault: the table in the documents says something else than the checker finds.

@@ -138,6 +138,15 @@ ProxyWorld::ProxyWorld(World& world, const ProxySettings& s) {
   auto* const words = world.make<device::proxy::WorkerWords>(
       "words", 1, s.counter == proxy::CounterPath::host ? MemoryKind::host : MemoryKind::gpu, 0);
   ring.state = world.make<device::proxy::RingState>("ring state", 1, MemoryKind::gpu, 0);
+  using Words = device::proxy::WorkerWords;
+  world.describe_fields(words, sizeof(Words), 1,
+                        {{offsetof(Words, completed), "completed"},
+                         {offsetof(Words, fault), "fault"},
+                         {offsetof(Words, heartbeat), "heartbeat"},
+                         {offsetof(Words, fault_index), "fault_index"},
+                         {offsetof(Words, fault_queue), "fault_queue"},
+                         {offsetof(Words, dropped_from), "dropped_from"}});
+  world.describe_fields(ring.state, sizeof(device::proxy::RingState), 1, {{0, "reserved"}, {8, "taken"}});
   ring.taken = taken;
   ring.words = words;
   ring.log_slots = s.log_slots;

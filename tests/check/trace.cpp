@@ -1,5 +1,6 @@
 #include "check/trace.hpp"
 
+#include <execinfo.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,8 +30,14 @@ std::string manner(const Memory& memory, const Event& e) {
 
 std::string came_from(const Event& e) {
   std::string words = e.from == 0 ? "what was there at first" : fmt::format("from step {}", e.from);
-  if (e.missed != 0) words += fmt::format("; NOT the newest, which is step {}'s", e.missed);
+  if (e.missed != 0) words += fmt::format("; OLD: step {} has stored since, unseen here yet", e.missed);
   return words;
+}
+
+/// Nothing orders the two, so that memory may keep the earlier one in the end.
+std::string overtaken(const Event& e) {
+  return e.overtaken == 0 ? ""
+                          : fmt::format(" (OVERTAKEN: ends up beneath the store of step {})", e.overtaken);
 }
 
 std::string what(const Memory& memory, const Event& e) {
@@ -39,13 +46,13 @@ std::string what(const Memory& memory, const Event& e) {
       return fmt::format("load{} {} = {:#x} ({})", manner(memory, e), e.place, e.value,
                          e.text.empty() ? came_from(e) : e.text);
     case EventKind::store:
-      return fmt::format("store{} {} = {:#x}", manner(memory, e), e.place, e.value);
+      return fmt::format("store{} {} = {:#x}{}", manner(memory, e), e.place, e.value, overtaken(e));
     case EventKind::modify:
       if (!e.took_place)
         return fmt::format("atomic{} {}: found {:#x}, left it ({})", manner(memory, e), e.place, e.value,
                            came_from(e));
-      return fmt::format("atomic{} {}: {:#x} -> {:#x} ({})", manner(memory, e), e.place, e.value, e.stored,
-                         came_from(e));
+      return fmt::format("atomic{} {}: {:#x} -> {:#x} ({}){}", manner(memory, e), e.place, e.value, e.stored,
+                         came_from(e), overtaken(e));
     case EventKind::fence:
       return fmt::format("fence.acq_rel{}", scope_word(memory, e));
     case EventKind::fence_sequential:
@@ -68,7 +75,30 @@ std::string who_sees(const Memory& memory, const Event& e) {
 std::string describe(const Memory& memory, const void* at) {
   const Region* region = memory.find_region(at);
   if (region == nullptr) return fmt::format("{}", at);
-  return fmt::format("{}+{:#x}", region->name, static_cast<const std::byte*>(at) - region->at);
+  auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - region->at);
+  std::string name = region->name;
+  if (region->stride != 0 && region->stride < region->used) {
+    name += fmt::format("[{}]", offset / region->stride);
+    offset %= region->stride;
+  }
+  const Field* field = nullptr;
+  for (const Field& each : region->fields)
+    if (each.offset <= offset) field = &each;
+  if (field != nullptr) {
+    name += '.' + field->name;
+    offset -= field->offset;
+  }
+  return offset == 0 ? name : fmt::format("{}+{:#x}", name, offset);
+}
+
+std::vector<const void*> callers_of(const void* site) {
+  constexpr std::size_t kFrames = 6;
+  void* frames[32];
+  void** const end = frames + backtrace(frames, 32);
+  void** const at = std::find(frames, end, site);
+  if (at == end) return {};
+  // Not in braces, which would make a list of the two.
+  return std::vector<const void*>(at + 1, at + 1 + std::min<std::ptrdiff_t>(kFrames, end - at - 1));
 }
 
 void Trace::look(const Memory& memory, unsigned step) {
@@ -97,8 +127,14 @@ std::string Trace::text(const Memory& memory) const {
   std::size_t widest_name = 0;
   std::vector<std::string> lines;
   std::size_t widest_line = 0;
+  std::vector<const void*> sites;
   for (const Event& e : events_) {
-    lines.push_back(e.site != nullptr ? source_line(e.site) : "");
+    sites.push_back(e.site);
+    sites.insert(sites.end(), e.callers.begin(), e.callers.end());
+  }
+  learn_lines(sites);
+  for (const Event& e : events_) {
+    lines.push_back(e.site != nullptr ? source_line(e.site, e.callers) : "");
     widest_line = std::max(widest_line, lines.back().size());
     if (e.observer != kNobody) widest_name = std::max(widest_name, memory.observer(e.observer).name.size());
   }

@@ -155,6 +155,7 @@ std::uint64_t World::load(const void* at, unsigned bytes, const Manner& how, boo
   p.waits = waits;
   p.as = as;
   p.site = site;
+  if (trace.on) p.callers = callers_of(site);
   Agent& agent = running();
   note_use(p.where.line, agent, false);
   begin_loop_turn(agent, p);
@@ -181,6 +182,7 @@ std::uint64_t World::modify(void* at, unsigned bytes, Modify what, const Manner&
   p.expected = expected;
   p.as = as;
   p.site = site;
+  if (trace.on) p.callers = callers_of(site);
   Agent& agent = running();
   note_use(p.where.line, agent, true);
   begin_loop_turn(agent, p);
@@ -246,6 +248,7 @@ void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& h
   const auto places = memory_.places_for_store(who, where, how);
   const unsigned taken = choose(ChoiceKind::place, places.size());
   if (stopped()) return;
+  const unsigned above = memory_.step_above(where, places[taken]);
   memory_.step = ++steps_;
   const Message& message = memory_.write(who, where, value, how, places[taken], high);
   if (trace.on) {
@@ -254,10 +257,12 @@ void World::store(void* at, unsigned bytes, std::uint64_t value, const Manner& h
     e.step = steps_;
     e.observer = who.id;
     e.site = site;
+    e.callers = callers_of(site);
     e.where = where;
     e.place = describe(memory_, at);
     e.how = how;
     e.value = value;
+    e.overtaken = above;
     e.message_number = message.number;
     trace.add(std::move(e));
   }
@@ -307,6 +312,7 @@ void World::fence(Scope scope, bool sequential, const void* site) {
     p.what = What::fence;
     p.how.scope = scope;
     p.site = site;
+    if (trace.on) p.callers = callers_of(site);
     wait_for_turn(p);
     return;
   }
@@ -319,6 +325,7 @@ void World::fence(Scope scope, bool sequential, const void* site) {
   e.step = steps_;
   e.observer = agent.observer;
   e.site = site;
+  e.callers = callers_of(site);
   e.how.scope = scope;
   trace.add(std::move(e));
   trace.look(memory_, steps_);

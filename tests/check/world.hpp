@@ -64,7 +64,13 @@ class World {
   /// `count` objects of shared memory, zeroed; the caller fills them before run(), as plain memory.
   template <class T>
   T* make(std::string name, std::size_t count, MemoryKind kind, int gpu = 0, unsigned granule = 8) {
-    return reinterpret_cast<T*>(make_bytes(std::move(name), count * sizeof(T), kind, gpu, granule));
+    std::byte* const at = make_bytes(std::move(name), count * sizeof(T), kind, gpu, granule);
+    if (sizeof(T) > 1) memory_.describe_region(at, sizeof(T), count, {});
+    return reinterpret_cast<T*>(at);
+  }
+  /// How a trace shall name what lies in such memory.
+  void describe_fields(const void* at, std::size_t stride, std::size_t count, std::vector<Field> fields) {
+    memory_.describe_region(at, stride, count, std::move(fields));
   }
   int add_agent(std::string name, Place place, std::function<void()> body);
   /// One that need not end: a NIC.

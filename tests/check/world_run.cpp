@@ -201,6 +201,7 @@ void World::perform(Agent& agent) {
       e.step = steps_;
       e.observer = who.id;
       e.site = p.site;
+      e.callers = p.callers;
       e.how = p.how;
       trace.add(std::move(e));
     }
@@ -232,6 +233,7 @@ void World::note_read(Agent& agent, const Pending& p, const Observer& who, std::
   e.step = steps_;
   e.observer = who.id;
   e.site = p.site;
+  e.callers = p.callers;
   e.where = p.where;
   e.place = describe(memory_, p.at);
   e.how = p.how;
@@ -285,6 +287,7 @@ void World::perform_load(Agent& agent, Pending& p) {
   e.step = steps_;
   e.observer = who.id;
   e.site = p.site;
+  e.callers = p.callers;
   e.where = p.where;
   e.place = describe(memory_, p.at);
   e.how = p.how;
@@ -329,6 +332,7 @@ void World::perform_modify(Agent& agent, Pending& p) {
     if (stopped()) return;
   }
   note_read(agent, p, who, message);
+  const unsigned above = memory_.step_above(p.where, message);
   if (!took_place) {
     memory_.read(who, p.where, message, p.how);
   } else {
@@ -341,6 +345,7 @@ void World::perform_modify(Agent& agent, Pending& p) {
   Event& e = trace.last();
   e.took_place = took_place;
   e.stored = after;
+  e.overtaken = took_place ? above : 0;
   e.message_number = took_place ? who.stores : 0;
 }
 
