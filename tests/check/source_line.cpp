@@ -38,12 +38,16 @@ bool is_shim(const std::string& file) {
   return false;
 }
 
-/// Relative to the repository; empty for what is not of it, and for the shim.
+/// Relative to the repository; empty for what is not of it, and for the shim. By its folders: what a compiler
+/// cache hands out was compiled elsewhere.
 std::string own_place(const std::string& line) {
-  const std::string root = std::string(BELFRY_SOURCE_DIR) + "/";
   const std::string place = std::filesystem::path(line).lexically_normal().string();
-  if (place.rfind(root, 0) != 0 || is_shim(place)) return "";
-  return place.substr(root.size(), place.find(" (discriminator") - root.size());
+  if (place.rfind("/usr/", 0) == 0 || is_shim(place)) return "";
+  for (const char* folder : {"/include/belfry/", "/tests/check/", "/src/host/", "/src/proxy/"}) {
+    const auto at = place.rfind(folder);
+    if (at != std::string::npos) return place.substr(at + 1, place.find(" (discriminator") - at - 1);
+  }
+  return "";
 }
 
 /// [address] the lines that it stands for: the innermost function first, and then those that it was inlined
