@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,6 +128,15 @@ class RunContext {
   std::string id_;
   std::vector<std::string> notes_;
 };
+
+/// The one of a table of arms that has this name. Throws std::out_of_range.
+/// \tparam Table of structs with a `name`
+template <class Table>
+const auto& find_arm(const Table& table, std::string_view name) {
+  for (const auto& arm : table)
+    if (name == arm.name) return arm;
+  throw std::out_of_range("no arm '" + std::string(name) + "' in the table");
+}
 
 /// Whether an arm that is there for the user's own settings is asked for: by its name, or by one of them.
 bool wants_arm(const RunContext& run, const std::string& arm);

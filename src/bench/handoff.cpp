@@ -36,10 +36,6 @@ constexpr std::array<HandoffArm, 10> kArms = {{
     {kBareArm, "a 16 B store of a ready descriptor: no check, no room looked for", HandoffPutKind::bare},
 }};
 
-const HandoffArm& arm_of(const std::string& name) {
-  return *std::find_if(kArms.begin(), kArms.end(), [&](const HandoffArm& arm) { return name == arm.name; });
-}
-
 struct Metric {
   PassSeries series;
   bool verified = true;
@@ -155,9 +151,10 @@ std::vector<Record> records_of(const RunContext& run, const Handoff& handoff, co
       if (found == metrics.end()) continue;
       Record record = run.record(name, metric, found->second.series);
       record.verified = found->second.verified;
-      set(record.parameters, "rings", std::int64_t{handoff.rings(arm_of(name))});
-      set(record.parameters, "descriptors", static_cast<std::int64_t>(handoff.descriptors(arm_of(name))));
-      set(record.parameters, "readers", std::int64_t{handoff.readers(arm_of(name))});
+      set(record.parameters, "rings", std::int64_t{handoff.rings(find_arm(kArms, name))});
+      set(record.parameters, "descriptors",
+          static_cast<std::int64_t>(handoff.descriptors(find_arm(kArms, name))));
+      set(record.parameters, "readers", std::int64_t{handoff.readers(find_arm(kArms, name))});
       set(record.parameters, "slots", std::int64_t{handoff.slots()});
       if (record.metric == "enqueue") set(record.parameters, "burst", std::int64_t{handoff.burst()});
       records.push_back(std::move(record));
@@ -171,7 +168,7 @@ std::vector<Record> run_handoff(RunContext& run) {
   Handoff handoff(run);
   Metrics metrics;
   run.interleave([&](const std::string& name, unsigned) {
-    const HandoffArm& arm = arm_of(name);
+    const HandoffArm& arm = find_arm(kArms, name);
     bool verified = false;
     if (arm.kind != HandoffPutKind::bare) {
       Metric& rate = metrics[{name, "rate"}];

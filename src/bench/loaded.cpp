@@ -43,11 +43,6 @@ constexpr LoadedArm kArms[] = {
      "loaded/mini-proxy-reserved", true, Load::reserved},
 };
 
-const LoadedArm& arm_of(const std::string& name) {
-  return *std::find_if(std::begin(kArms), std::end(kArms),
-                       [&](const LoadedArm& arm) { return name == arm.name; });
-}
-
 constexpr int kEnds = 2;
 constexpr std::uint32_t kSlotsABlock = 64;
 constexpr std::size_t kFlagBytes = 128;  ///< the flag has lines of its own
@@ -261,7 +256,7 @@ std::vector<Record> run_loaded(RunContext& run) {
   const Settings settings(run);
   std::map<std::string, Series> all;
   run.interleave([&](const std::string& name, unsigned) {
-    const LoadedArm& arm = arm_of(name);
+    const LoadedArm& arm = find_arm(kArms, name);
     LoadedPass pass = arm.proxy ? measure_proxy(run, settings, arm) : measure_gda(run, settings, arm);
     Series& series = all[name];
     series.nic = run.nic();
@@ -274,8 +269,9 @@ std::vector<Record> run_loaded(RunContext& run) {
   std::string crowded;
   for (const std::string& name : run.arms()) {
     run.use_nic(all.at(name).nic);
-    add_records(run, settings, arm_of(name), all.at(name), records);
-    if (threads_of(run, settings, arm_of(name), run.nic().kind == NicKind::soft_cpu) > usable_cores())
+    add_records(run, settings, find_arm(kArms, name), all.at(name), records);
+    if (threads_of(run, settings, find_arm(kArms, name), run.nic().kind == NicKind::soft_cpu) >
+        usable_cores())
       crowded += (crowded.empty() ? "" : ", ") + name;
   }
   if (!crowded.empty()) {

@@ -44,11 +44,6 @@ constexpr StateArm kArms[] = {
     {"contended", "warm, and a thread for every core spins", "", State::contended, false},
 };
 
-const StateArm& arm_of(const std::string& name) {
-  return *std::find_if(std::begin(kArms), std::end(kArms),
-                       [&](const StateArm& arm) { return name == arm.name; });
-}
-
 /// Threads that do nothing but want a core.
 class Contenders {
  public:
@@ -237,7 +232,7 @@ std::vector<Record> measure(RunContext& run, host::Bootstrap& group) {
   StateRank rank(run, group);
   run.use_nic(describe_nic(rank.end().endpoint().context()));
   std::map<std::string, Series> all;
-  run.interleave([&](const std::string& name, unsigned) { rank.measure(arm_of(name), all[name]); });
+  run.interleave([&](const std::string& name, unsigned) { rank.measure(find_arm(kArms, name), all[name]); });
   if (rank.is_crowded()) {
     run.note(
         "kernels, workers and NIC are more threads than the cores: every arm is contended, and measures the "
@@ -245,13 +240,13 @@ std::vector<Record> measure(RunContext& run, host::Bootstrap& group) {
   }
   std::vector<Record> records;
   for (const std::string& name : run.arms())
-    add_records(run, arm_of(name), rank.iterations(arm_of(name)), all.at(name), records);
+    add_records(run, find_arm(kArms, name), rank.iterations(find_arm(kArms, name)), all.at(name), records);
   return records;
 }
 
 void serve(RunContext& run, host::Bootstrap& group) {
   StateRank rank(run, group);
-  run.interleave([&](const std::string& name, unsigned) { rank.serve(arm_of(name)); });
+  run.interleave([&](const std::string& name, unsigned) { rank.serve(find_arm(kArms, name)); });
 }
 
 const TwoRanks kRanks = {measure, serve};

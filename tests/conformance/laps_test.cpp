@@ -10,7 +10,7 @@
 #include "conformance/kernels/each.hpp"
 #include "conformance/kernels/gda_staged.hpp"
 #include "conformance/kernels/transfers.hpp"
-#include "conformance/kernels/watch.hpp"
+#include "conformance/late_stores.hpp"
 
 namespace belfry::conformance {
 namespace {
@@ -156,39 +156,8 @@ TYPED_TEST_SUITE(Publishing, HandoffConfigurations, ConfigurationNames);
 // Fault (field case 11): a doorbell that covers another producer's slot before its WQE is there: the NIC then
 // executes what a lap before left in it, so a word goes down again or the total is wrong.
 TYPED_TEST(Publishing, FieldCase11NothingIsFetchedBeforeItIsThere) {
-  constexpr std::uint32_t kRounds = 400;
   const lanes::Grid grid{TypeParam::kSharesAcrossBlocks ? 2u : 1u, TypeParam::kSharesAcrossBlocks ? 6u : 40u};
-  const std::uint32_t threads = grid.blocks * grid.threads;
-  for (const std::uint32_t most_turns : {0u, 8u, 60u}) {
-    WorldOptions options;
-    options.endpoint.blocks = 16;
-    auto world = this->make_world(options);
-    ASSERT_TRUE(world.ok());
-    Array<Report> reports(threads);
-    Array<Report> watcher(1);
-    DelayedStages<typename TypeParam::Policy> kernel;
-    kernel.view = world.view(0);
-    kernel.words = {kData, 0};
-    kernel.total = kTotal;
-    kernel.results = {kData, 4096};
-    kernel.rounds = kRounds;
-    kernel.most_turns = most_turns;
-    kernel.seed = most_turns;
-    kernel.reports = reports.data();
-    WatchRising<device::EndpointView> watch;
-    watch.view = world.view(1);
-    watch.words = {kData, 0};
-    watch.count = threads;
-    watch.stop = kTotal;
-    watch.last = std::uint64_t{threads} * (kRounds / 4);
-    watch.reports = watcher.data();
-    run_together({[&] { Runner::launch(grid, kernel); }, [&] { Runner::launch({1, 1}, watch); }});
-    EXPECT_TRUE(all_good(reports));
-    EXPECT_EQ(watcher[0].bad, 0u);
-    EXPECT_EQ(watcher[0].values[0], 0u) << "words that went down, of " << watcher[0].values[1] << " looks";
-    EXPECT_EQ(world.word(1, kTotal), watch.last);
-    for (std::uint64_t t = 0; t < threads; ++t) EXPECT_EQ(world.word(1, {kData, t * 8}), kRounds - 1) << t;
-  }
+  expect_nothing_taken_early<DelayedStages<typename TypeParam::Policy>>(this->make_world, grid, 400);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "conformance/kernels/calls.hpp"
 #include "conformance/kernels/faults.hpp"
 #include "conformance/kernels/proxy_staged.hpp"
-#include "conformance/kernels/watch.hpp"
+#include "conformance/late_stores.hpp"
 
 namespace belfry::conformance {
 namespace {
@@ -16,8 +16,6 @@ namespace {
 using device::Fault;
 using device::Status;
 using wire::Syndrome;
-
-constexpr Place kTotal{kSignals, 0};
 
 template <class Configuration>
 class ProxyStores : public Case<Configuration> {};
@@ -27,39 +25,7 @@ TYPED_TEST_SUITE(ProxyStores, SharedRings, ConfigurationNames);
 // Fault (field case 11): a worker that passes a slot which is reserved and not yet filled, and takes what a
 // lap before left in it: a word goes down again, or the total is wrong.
 TYPED_TEST(ProxyStores, FieldCase11NothingIsTakenBeforeItIsThere) {
-  constexpr std::uint32_t kRounds = 200;
-  constexpr lanes::Grid kGrid{2, 6};
-  constexpr std::uint32_t kThreads = kGrid.blocks * kGrid.threads;
-  for (const std::uint32_t most_turns : {0u, 8u, 60u}) {
-    WorldOptions options;
-    options.endpoint.blocks = 16;
-    auto world = this->make_world(options);
-    ASSERT_TRUE(world.ok());
-    Array<Report> reports(kThreads);
-    Array<Report> watcher(1);
-    DelayedDescriptors<typename TypeParam::Policy> kernel;
-    kernel.view = world.view(0);
-    kernel.words = {kData, 0};
-    kernel.total = kTotal;
-    kernel.results = {kData, 4096};
-    kernel.rounds = kRounds;
-    kernel.most_turns = most_turns;
-    kernel.seed = most_turns;
-    kernel.reports = reports.data();
-    WatchRising<device::proxy::ProxyView> watch;
-    watch.view = world.view(1);
-    watch.words = {kData, 0};
-    watch.count = kThreads;
-    watch.stop = kTotal;
-    watch.last = std::uint64_t{kThreads} * (kRounds / 4);
-    watch.reports = watcher.data();
-    run_together({[&] { Runner::launch(kGrid, kernel); }, [&] { Runner::launch({1, 1}, watch); }});
-    EXPECT_TRUE(all_good(reports));
-    EXPECT_EQ(watcher[0].bad, 0u);
-    EXPECT_EQ(watcher[0].values[0], 0u) << "words that went down, of " << watcher[0].values[1] << " looks";
-    EXPECT_EQ(world.word(1, kTotal), watch.last);
-    for (std::uint64_t t = 0; t < kThreads; ++t) EXPECT_EQ(world.word(1, {kData, t * 8}), kRounds - 1) << t;
-  }
+  expect_nothing_taken_early<DelayedDescriptors<typename TypeParam::Policy>>(this->make_world, {2, 6}, 200);
 }
 
 template <class Configuration>
