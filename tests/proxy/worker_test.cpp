@@ -147,17 +147,23 @@ TYPED_TEST(ProxyWorker, AWorkersDeathIsATypedError) {
   EXPECT_EQ(status, Status::completion_error);
 }
 
-/// Holds its worker inside post() until it is let go.
+struct Gate {
+  std::atomic<bool> reached{false};
+  std::atomic<bool> open{false};
+};
+
+/// Holds its worker inside post() until the gate is open.
 class StuckNic : public InstantNic {
  public:
-  explicit StuckNic(std::atomic<bool>& go) : InstantNic(1, given_), go_(go) {}
+  explicit StuckNic(Gate& gate) : InstantNic(1, given_), gate_(gate) {}
   PostResult post(std::uint32_t queue, std::span<const Work> chain) override {
-    while (!go_.load()) std::this_thread::yield();
+    gate_.reached = true;
+    while (!gate_.open.load()) std::this_thread::yield();
     return InstantNic::post(queue, chain);
   }
 
  private:
-  std::atomic<bool>& go_;
+  Gate& gate_;
   Given given_;
 };
 
@@ -165,14 +171,14 @@ class StuckNic : public InstantNic {
 TYPED_TEST(ProxyWorker, AStalledWorkerIsFoundByItsHeartbeat) {
   Rig rig(6);
   rig.view.stall_ns = 50'000'000;
-  std::atomic<bool> go{false};
-  auto worker = serve(rig, std::make_unique<StuckNic>(go));
+  Gate gate;
+  auto worker = serve(rig, std::make_unique<StuckNic>(gate));
   device::proxy::Channel<TypeParam> channel(rig.view, 1);
   const Operation op = channel.put_value(Thread{}, {0, 0}, 1u);
   const Outcome o = channel.wait(Thread{}, op, port::Timeout::seconds(100));
   EXPECT_EQ(o.status, Status::completion_error);
   EXPECT_EQ(o.fault.kind, device::Fault::Kind::worker_lost);
-  go = true;
+  gate.open = true;
 }
 
 // Fault: a producer that finds the ring full is told so for as long as it likes to try, and not that nobody
@@ -181,8 +187,8 @@ TYPED_TEST(ProxyWorker, ShortCallsFindAStalledWorkerToo) {
   for (const bool has_room : {true, false}) {
     Rig rig(4, 0, {.chain = 1, .descriptors_a_turn = 1});
     rig.view.stall_ns = 50'000'000;
-    std::atomic<bool> go{false};
-    auto worker = serve(rig, std::make_unique<StuckNic>(go));
+    Gate gate;
+    auto worker = serve(rig, std::make_unique<StuckNic>(gate));
     {
       device::proxy::Channel<TypeParam> channel(rig.view, 1);
       const auto put = [&] {
@@ -190,6 +196,7 @@ TYPED_TEST(ProxyWorker, ShortCallsFindAStalledWorkerToo) {
       };
       Operation op = put();
       ASSERT_TRUE(op.ok());
+      while (!gate.reached) std::this_thread::yield();
       const auto begin = std::chrono::steady_clock::now();
       for (Status status = Status::done; status != Status::completion_error;) {
         ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
@@ -205,13 +212,13 @@ TYPED_TEST(ProxyWorker, ShortCallsFindAStalledWorkerToo) {
       EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(45));
       EXPECT_EQ(channel.fault().kind, device::Fault::Kind::worker_lost);
       // Nothing is lost yet: the worker goes on, and so does the channel.
-      go = true;
+      gate.open = true;
       while (!channel.wait(Thread{}, op, port::Timeout::seconds(20)).ok())
         ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
       EXPECT_EQ(channel.fault().kind, device::Fault::Kind::none);
       EXPECT_TRUE(channel.put_value(Thread{}, {0, 0}, 1u).ok());
     }
-    go = true;
+    gate.open = true;
   }
 }
 
@@ -259,12 +266,12 @@ TYPED_TEST(ProxyWorker, AWorkersEndHarmsNoOther) {
   for (const bool dies : {true, false}) {
     Rig first(6, 0, {.chain = 1}), second(6, 0, {.chain = 1}), other(6);
     first.view.stall_ns = second.view.stall_ns = 50'000'000;
-    std::atomic<bool> go{false};
+    Gate gate;
     std::unique_ptr<Submitter> bad;
     if (dies) {
       bad = std::make_unique<DyingNic>();
     } else {
-      bad = std::make_unique<StuckNic>(go);
+      bad = std::make_unique<StuckNic>(gate);
     }
     std::vector<std::unique_ptr<RingService>> rings;
     rings.push_back(std::move(first.service));
@@ -287,7 +294,7 @@ TYPED_TEST(ProxyWorker, AWorkersEndHarmsNoOther) {
     }
     EXPECT_TRUE(good_worker->alive());
     EXPECT_EQ(three.fault().kind, device::Fault::Kind::none);
-    go = true;
+    gate.open = true;
   }
 }
 

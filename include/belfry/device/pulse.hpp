@@ -18,6 +18,7 @@ inline constexpr std::uint64_t kDeadBeat = ~std::uint64_t{0};
 struct LastBeat {
   std::uint64_t beat = 0;
   std::uint64_t since_ns = 0;  ///< when this beat was seen first; 0: never looked
+  bool is_lost = false;        ///< what the last look said
 };
 
 /// Watches a thread's heartbeat while somebody waits for it.
@@ -35,14 +36,14 @@ class Pulse {
   /// The same, whatever the turn: for whoever gives up waiting.
   BELFRY_FN bool look() {
     const std::uint64_t beat = port::load<port::Scope::system>(heartbeat_);
-    if (beat == kDeadBeat) return true;
+    if (beat == kDeadBeat) return last_.is_lost = true;
     if (stall_ns_ == 0) return false;
     const std::uint64_t now = port::now_ns();
     if (last_.since_ns == 0 || beat != last_.beat) {
-      last_ = {beat, now};
+      last_ = {beat, now, false};
       return false;
     }
-    return now - last_.since_ns >= stall_ns_;
+    return last_.is_lost = now - last_.since_ns >= stall_ns_;
   }
 
   BELFRY_FN LastBeat last() const { return last_; }

@@ -189,7 +189,9 @@ class Channel {
     const std::uint64_t word = port::load<port::Scope::system>(&ring_.words->fault);
     if (word == 0) {
       Pulse pulse(&ring_.words->heartbeat, view_.stall_ns, producer_.worker);
-      return pulse.look() ? lost_worker(port::load<port::Scope::system>(&ring_.words->completed)) : Fault{};
+      return producer_.worker.is_lost && pulse.look()
+                 ? lost_worker(port::load<port::Scope::system>(&ring_.words->completed))
+                 : Fault{};
     }
     detail::acquire_fault();
     return fault_of(*ring_.words, word);

@@ -95,7 +95,10 @@ BELFRY_FN inline Waited wait_for(const ProxyView& view, const Ring& ring, const 
       break;
     }
   }
-  return {o, pulse.last()};
+  Waited waited{o, pulse.last()};
+  // It counts before it beats.
+  if (o.ok()) waited.last.is_lost = false;
+  return waited;
 }
 
 }  // namespace belfry::device::proxy
