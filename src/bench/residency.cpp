@@ -321,8 +321,8 @@ class Report {
     figure("local", static_cast<double>(footprint.local));
     figure("blocks_an_sm", footprint.blocks_an_sm);
     const bool computes = arm.shape.caller == Caller::compute;
-    // A multiplication and an addition a value, or 4 B of it; 1e3 from us to G a second.
-    const double scale = bench_.useful(arm) * (computes ? 2 : 4) / 1e3;
+    // A multiplication and an addition a value and step, or 4 B of it; 1e3 from us to G a second.
+    const double scale = bench_.useful(arm) * (computes ? 2 * kStepsARound : 4) / 1e3;
     PassSeries throughput;
     for (const double time : series.times) throughput.add_figure(scale / time);
     Record useful = blank(arm, computes ? "computed" : "streamed", series.verified);

@@ -102,7 +102,9 @@ struct ResidencyKernel {
 #pragma unroll 1
 #endif
     for (std::uint32_t round = 0; round < work.rounds; ++round) {
-      for (std::uint32_t i = 0; i < live; ++i) values[i] = values[i] * work.factor + work.addend;
+      for (std::uint32_t step = 0; step < kStepsARound; ++step) {
+        for (std::uint32_t i = 0; i < live; ++i) values[i] = values[i] * work.factor + work.addend;
+      }
     }
   }
 

@@ -19,6 +19,9 @@ struct alignas(16) FourFloats {
   float x, y, z, w;
 };
 
+/// Of the compute caller, unrolled: a loop of few instructions runs as fast as its place in the code lets it.
+inline constexpr std::uint32_t kStepsARound = 8;
+
 /// What the kernel is there for. A block's work is `messages` parts of `rounds` rounds, and after each part
 /// it may send.
 struct ResidencyWork {
