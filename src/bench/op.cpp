@@ -26,7 +26,6 @@ namespace {
 
 constexpr const char* kVerbsInlineArm = "verbs-inline";
 constexpr const char* kVerbsPointerArm = "verbs-pointer";
-constexpr const char* kDoorbellArm = "doorbell";
 constexpr const char* kClockArm = "clock";
 /// Whose queue the bare doorbells are of.
 constexpr const char* kDoorbellQueue = "gda-inline";
@@ -66,7 +65,7 @@ void add(Metrics& metrics, const std::string& arm, const std::string& name, std:
 /// The arms of mini-gda that this device has the queues for.
 std::vector<std::string> possible_gda_arms(RunContext& run, const host::DevxCapabilities& devx) {
   std::vector<std::string> wanted = run.arms();
-  if (std::find(wanted.begin(), wanted.end(), kDoorbellArm) != wanted.end()) wanted.push_back(kDoorbellQueue);
+  if (std::any_of(wanted.begin(), wanted.end(), is_bare)) wanted.push_back(kDoorbellQueue);
   std::vector<std::string> arms;
   bool left_out = false;
   for_each_op_arm([&](auto arm) {
@@ -109,7 +108,7 @@ class Rank {
 
   /// Whether mini-gda's arm can be measured here. Both ranks say the same.
   bool has(const std::string& arm) const {
-    const std::string& needed = arm == kDoorbellArm ? kDoorbellQueue : arm;
+    const std::string& needed = is_bare(arm) ? kDoorbellQueue : arm;
     return std::find(gda_arms_.begin(), gda_arms_.end(), needed) != gda_arms_.end();
   }
 
@@ -121,15 +120,15 @@ class Rank {
       const auto payload = arm == kVerbsPointerArm ? VerbsPayload::pointer : VerbsPayload::inlined;
       return std::make_unique<VerbsPath>(end_, clock_, payload, puts_, round_trips_);
     }
-    if (arm == kClockArm || arm == kDoorbellArm || !has(arm)) return nullptr;
+    if (arm == kClockArm || is_bare(arm) || !has(arm)) return nullptr;
     if (is_assisted(arm))
       return std::make_unique<AssistedPath>(end_, windows_, helped_crowded_, *helped_runner_, clock_, arm);
     return std::make_unique<KernelPath<device::EndpointView>>(
         gda_.endpoint(arm).view(), end_.peer(), end_.seed(), *put_runner_, *round_trip_runner_, clock_, arm);
   }
 
-  std::vector<double> doorbells(std::uint64_t count) {
-    return measure_doorbells(end_, gda_.endpoint(kDoorbellQueue).view(), *put_runner_, clock_, count);
+  std::vector<double> bare(const std::string& arm, std::uint64_t count) {
+    return measure_bare(arm, end_, gda_.endpoint(kDoorbellQueue).view(), *put_runner_, clock_, count);
   }
 
  private:
@@ -155,8 +154,8 @@ Metrics measure_all(RunContext& run, Rank& rank) {
       add(metrics, arm, "clock_overhead", rank.clock().overhead_ns(static_cast<unsigned>(count)), true);
       return;
     }
-    if (arm == kDoorbellArm && rank.has(arm)) {
-      add(metrics, arm, "issue", rank.doorbells(count), true);
+    if (is_bare(arm) && rank.has(arm)) {
+      add(metrics, arm, "issue", rank.bare(arm, count), true);
       return;
     }
     const auto path = rank.path(arm);
@@ -187,7 +186,7 @@ std::vector<Record> records_of(const RunContext& run, const Metrics& metrics) {
       const auto found = metrics.find({arm, info.name});
       if (found == metrics.end()) continue;
       Record record = run.record(arm, info.name, found->second.series);
-      if (arm != kClockArm && arm != kDoorbellArm) {
+      if (arm != kClockArm && !is_bare(arm)) {
         record.verified = found->second.verified;
         set(record.parameters, "bytes", std::int64_t{kSlotBytes});
         set(record.parameters, "outstanding", std::int64_t{1});
@@ -234,6 +233,8 @@ Experiment op_experiment() {
   for_each_op_arm(add);
   for_each_proxy_arm(add);
   experiment.arms.push_back({kDoorbellArm, "the doorbell store alone: no WQE, no record", ""});
+  experiment.arms.push_back(
+      {kFenceArm, "8 B stored to this PE's memory, and a fence of GPU scope behind", ""});
   experiment.arms.push_back({kClockArm, "the clock itself: what reading it twice measures", ""});
   experiment.metrics = {
       {"issue", "us", "time in the call that posts: ibv_post_send, put()"},

@@ -82,13 +82,14 @@ AssistedPath::AssistedPath(const OpEnd& end, const host::Windows& windows, bool 
     : endpoint_(end.group(), windows, assisted_options(arm, crowded)),
       path_(endpoint_.view(), end.peer(), end.seed(), runner, runner, clock, arm) {}
 
-std::vector<double> measure_doorbells(const OpEnd& end, const device::EndpointView& view,
-                                      KernelRunner& runner, const Clock& clock, std::uint64_t count) {
+std::vector<double> measure_bare(const std::string& arm, const OpEnd& end, const device::EndpointView& view,
+                                 KernelRunner& runner, const Clock& clock, std::uint64_t count) {
   const auto issue = allocate_of<std::uint64_t>(runner, count);
   DoorbellJob job;
   job.view = view;
   job.clock = clock.ticks();
   job.peer = static_cast<std::uint32_t>(end.peer());
+  job.fence = arm == kFenceArm;
   job.count = count;
   job.pause_ticks = clock.ticks_in(kDoorbellPauseUs);
   job.issue = issue.get();

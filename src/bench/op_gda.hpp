@@ -56,8 +56,13 @@ class AssistedPath final : public OpPath {
   KernelPath<device::EndpointView> path_;
 };
 
-/// `count` bare doorbells of the arm's endpoint, us each.
-std::vector<double> measure_doorbells(const OpEnd& end, const device::EndpointView& view,
-                                      KernelRunner& runner, const Clock& clock, std::uint64_t count);
+// What a put is made of, each alone.
+inline constexpr const char* kDoorbellArm = "doorbell";
+inline constexpr const char* kFenceArm = "fence";
+inline bool is_bare(const std::string& arm) { return arm == kDoorbellArm || arm == kFenceArm; }
+
+/// `count` bare doorbells, or bare stores with a fence behind, of the endpoint, us each.
+std::vector<double> measure_bare(const std::string& arm, const OpEnd& end, const device::EndpointView& view,
+                                 KernelRunner& runner, const Clock& clock, std::uint64_t count);
 
 }  // namespace belfry::bench

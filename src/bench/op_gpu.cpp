@@ -19,7 +19,6 @@ namespace belfry::bench {
 namespace {
 
 constexpr const char* kClockArm = "clock";
-constexpr const char* kDoorbellArm = "doorbell";
 
 /// Two PEs, their windows by the names that both transports have here.
 struct ProxyPair {
@@ -68,7 +67,8 @@ class GpuOp {
     for_each_proxy_arm([&](auto arm) {
       if (is_chosen(arm.name)) proxy_arms_.insert(arm.name);
     });
-    if (is_chosen(kDoorbellArm) && !pairs_.empty()) by_arm_[kDoorbellArm] = pairs_.begin()->second.get();
+    for (const char* bare : {kDoorbellArm, kFenceArm})
+      if (is_chosen(bare) && !pairs_.empty()) by_arm_[bare] = pairs_.begin()->second.get();
     if (by_arm_.empty())
       throw std::invalid_argument(
           "with --lanes cuda choose an arm of mini-gda that rings itself too: it says what the NIC is");
@@ -94,10 +94,11 @@ class GpuOp {
     measure_pair(GdaPair{assisted ? *assisted : *by_arm_.at(arm)}, arm, count, put, trip);
   }
 
-  std::vector<double> doorbells(std::uint64_t count) {
+  std::vector<double> bare(const std::string& arm, std::uint64_t count) {
     const auto issue = allocate_of<std::uint64_t>(*near_, count);
     DoorbellJob job;
-    job.view = by_arm_.at(kDoorbellArm)->pe(0).view();
+    job.view = by_arm_.at(arm)->pe(0).view();
+    job.fence = arm == kFenceArm;
     job.peer = 1;
     job.count = count;
     job.pause_ticks = clock_.ticks_in(1.0);
@@ -182,7 +183,7 @@ std::vector<Record> run_op_on_gpu(RunContext& run) {
   run.interleave([&](const std::string& arm, unsigned) {
     const std::uint64_t count = run.iterations();
     if (!op.has(arm)) return;
-    if (arm == kDoorbellArm) return add(arm, "issue", op.doorbells(count), true);
+    if (is_bare(arm)) return add(arm, "issue", op.bare(arm, count), true);
     PutSamples put;
     RoundTripSamples trip;
     op.measure(arm, count, put, trip);
@@ -199,7 +200,7 @@ std::vector<Record> run_op_on_gpu(RunContext& run) {
       const auto found = metrics.find({arm, info.name});
       if (found == metrics.end()) continue;
       Record record = run.record(arm, info.name, found->second.series);
-      if (arm != kDoorbellArm) {
+      if (!is_bare(arm)) {
         record.verified = found->second.verified;
         set(record.parameters, "bytes", std::int64_t{kSlotBytes});
         set(record.parameters, "outstanding", std::int64_t{1});

@@ -83,8 +83,9 @@ struct FlagJobOf {
 using FlagJob = FlagJobOf<device::EndpointView>;
 using ProxyFlagJob = FlagJobOf<device::proxy::ProxyView>;
 
-/// One thread rings a doorbell that announces nothing new.
+/// One thread rings a doorbell that announces nothing new, or stores 8 B and fences.
 struct DoorbellJob {
+  bool fence = false;
   device::EndpointView view;
   Ticks clock;
   std::uint32_t peer = 0;

@@ -30,6 +30,13 @@ struct OpPolicy : device::DefaultPolicy {
   static constexpr bool unsafe_control = ordering_ == device::Ordering::none;
 };
 
+/// The default on a queue that the whole GPU shares.
+template <device::DoorbellMode mode, device::Publication publication_>
+struct SharedOpPolicy : OpPolicy<device::default_ordering(mode), mode, device::Payload::inlined> {
+  static constexpr device::Sharing sharing = device::Sharing::gpu;
+  static constexpr device::Publication publication = publication_;
+};
+
 /// One way of making a put, as an arm.
 template <class Channel_, class Policy_, PutFrom from_>
 struct PutArm {
@@ -104,6 +111,14 @@ void for_each_op_arm(Visit&& visit) {
       "gda-pointer-no-record", "gda-pointer without a doorbell record", ""});
   visit(OpArm<OpPolicy<kDefaultNoRecord, kNoRecord, kInline>, PutFrom::register_>{
       "gda-value-no-record", "gda-value without a doorbell record", ""});
+
+  using device::Publication;
+  visit(OpArm<SharedOpPolicy<kRecord, Publication::handoff>, PutFrom::register_>{
+      "gda-value-shared", "gda-value on a queue that threads of the whole GPU may share", ""});
+  visit(OpArm<SharedOpPolicy<kNoRecord, Publication::handoff>, PutFrom::register_>{
+      "gda-value-shared-no-record", "the same without a doorbell record", ""});
+  visit(OpArm<SharedOpPolicy<kRecord, Publication::lock>, PutFrom::register_>{
+      "gda-value-locked", "gda-value-shared with a lock around each post", ""});
 
   visit(OpArm<OpPolicy<Ordering::none, kRecord, kInline>, PutFrom::memory>{
       "gda-none", "W R D: unsafe, the control", "ordering/none"});

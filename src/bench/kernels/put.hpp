@@ -195,16 +195,23 @@ struct EchoKernel {
   }
 };
 
-/// The register store alone. The doorbell names the blocks that the NIC has been told of already.
+/// The register store alone, or a store and a fence, which no put that orders its WQE can be cheaper than.
+/// The doorbell names the blocks that the NIC has been told of already.
 struct DoorbellKernel {
   DoorbellJob job;
 
   BELFRY_FN void operator()() const {
     const device::SendQueue queue = job.view.queues[job.peer * job.view.queues_a_peer];
     const std::uint64_t producer = port::load<port::Scope::gpu>(&queue.state->published);
+    auto* const scratch = reinterpret_cast<std::uint64_t*>(own_address(job.view, job.view.sink));
     for (std::uint64_t i = 0; i < job.count; ++i) {
       const std::uint64_t begin = job.clock.now();
-      device::gda::ring_in_order<device::Ordering::none, device::DoorbellMode::no_record>(queue, producer);
+      if (job.fence) {
+        port::store<port::Scope::gpu>(scratch, i);
+        port::fence<port::Scope::gpu>();
+      } else {
+        device::gda::ring_in_order<device::Ordering::none, device::DoorbellMode::no_record>(queue, producer);
+      }
       const std::uint64_t rung = job.clock.now();
       job.issue[i] = rung - begin;
       while (job.clock.now() - rung < job.pause_ticks) {
