@@ -55,11 +55,11 @@ TEST(ResidencyCaller, StreamingAddsUpItsSlices) {
 // Fault: code that sends changes what the caller computes, or runs although the kernel has nothing to send
 // (it would find no queue here).
 TEST(ResidencyCaller, DormantCommunicationChangesNothing) {
-  const ResidencyWork work{.factor = 0.5f, .rounds = 10, .messages = 3};
+  const ResidencyWork work{.factor = 0.99f, .rounds = 10, .messages = 3};
   const std::vector<float> alone = outcome<Caller::compute, 8, NoTalk>(work);
   EXPECT_EQ(alone, (outcome<Caller::compute, 8, Talk<Channel, Call::inlined, true>>(work)));
   EXPECT_EQ(alone, (outcome<Caller::compute, 8, Talk<Channel, Call::separate, false>>(work)));
-  EXPECT_NE(alone, (outcome<Caller::compute, 8, NoTalk>({.factor = 0.5f, .rounds = 9, .messages = 3})));
+  EXPECT_NE(alone, (outcome<Caller::compute, 8, NoTalk>({.factor = 0.99f, .rounds = 9, .messages = 3})));
 }
 
 }  // namespace
