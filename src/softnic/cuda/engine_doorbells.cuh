@@ -155,17 +155,24 @@ __device__ void EngineWarp<constant>::take_doorbell(const std::uint64_t (&rung)[
     return;
   }
   bool told = mine_.no_record;
+  bool others[kGpuRegisters] = {};
 #pragma unroll
   for (unsigned i = 0; i < kGpuRegisters; ++i) {
     if (rung[i] == mine_.seen[i]) continue;
     mine_.seen[i] = rung[i];
-    // A page's other register is another queue's. One that queues share may hold any of theirs.
-    if (wire::doorbell_qpn(rung[i]) != mine_.number) continue;
-    mine_.second_rings = i == 1;
-    if (announce(wire::doorbell_index(rung[i]))) told = true;
+    if (wire::doorbell_qpn(rung[i]) == mine_.number) {
+      mine_.second_rings = i == 1;
+      mine_.has_rung = true;
+      if (announce(wire::doorbell_index(rung[i]))) told = true;
+    } else {
+      others[i] = true;
+    }
   }
-  // Where the doorbell did not say it the record does, and its WQEs are there before it is.
-  if (!told) announce(swap_bytes(port::load_acquire<Scope::gpu>(mine_.record)));
+  // A doorbell of ours may be hidden behind one of a queue that shares our register: then the record says it.
+  // Read at a doorbell of another register, it could be ahead of its WQEs (A2).
+  const bool hidden = (others[0] && !(mine_.has_rung && mine_.second_rings)) ||
+                      (others[1] && !(mine_.has_rung && !mine_.second_rings));
+  if (!told && hidden) announce(swap_bytes(port::load_acquire<Scope::gpu>(mine_.record)));
 }
 
 template <bool constant>

@@ -27,7 +27,8 @@ struct LaneQueue {
   Reach stored = Reach::none;  ///< since the last fence
   bool exists = false, no_record = false;
   bool polls_word = false;    ///< looks at `record`, and not at the registers
-  bool second_rings = false;  ///< of the page's registers
+  bool has_rung = false;
+  bool second_rings = false;  ///< of the page's registers, if it has
   HotWrites hot;
 
   __device__ bool waits() const { return next < producer; }
