@@ -33,7 +33,8 @@ Lines output_of(const std::string& command) {
 
 /// The shim says nothing about who called it, nor does what starts an agent.
 bool is_shim(const std::string& file) {
-  for (const char* part : {"/belfry/port/", "check/port_memory.hpp", "check/access", "check/agent.cpp", "coroutine.cpp"})
+  for (const char* part :
+       {"/belfry/port/", "check/port_memory.hpp", "check/access", "check/agent.cpp", "coroutine.cpp"})
     if (file.find(part) != std::string::npos) return true;
   return false;
 }

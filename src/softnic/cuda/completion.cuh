@@ -43,13 +43,17 @@ __device__ inline void store_tail(unsigned char* entry, const CqeWords& words) {
   port::store<Scope::system>(reinterpret_cast<std::uint64_t*>(entry) + 7, words.word[7]);
 }
 
+/// By one lane. \param reach of what the entry stands for and of the entry
+__device__ inline void store_entry(unsigned char* entry, const CqeWords& words, Reach reach) {
+  store_body(entry, words);
+  release_fence(reach);
+  store_tail(entry, words);
+}
+
 /// By one lane. \param reach of what it stands for: moved by this warp, which has met since
 __device__ inline void push(const GpuRing& ring, std::uint64_t index, const Completion& c, Reach reach) {
-  unsigned char* entry = entry_at(ring, index);
-  const CqeWords words = words_of(ring, index, c);
-  store_body(entry, words);
-  release_fence(ring.in_host_memory ? Reach::system : wider(reach, Reach::gpu));
-  store_tail(entry, words);
+  store_entry(entry_at(ring, index), words_of(ring, index, c),
+              ring.in_host_memory ? Reach::system : wider(reach, Reach::gpu));
 }
 
 /// Whether `count` entries more would overwrite what the consumer has not released.

@@ -24,7 +24,7 @@ __device__ void EngineWarp<constant>::serve_hot_singles() {
   const bool single =
       mine_.next + 1 == mine_.producer && mine_.hot.memory != nullptr && mine_.state == GpuQueueState::active;
   if (!single) return;
-  const BlockWords block = fetch_block(mine_.hot.blocks + hot_offset(mine_.hot, mine_.next));
+  const BlockWords block = fetch_block(block_of_ring(mine_.hot.blocks, mine_.hot.block_mask, mine_.next));
   HotWrite w;
   if (!take_hot(mine_.hot, block, w)) return;
   if (!mine_.hot.unordered) release_fence(mine_.stored);
@@ -35,11 +35,6 @@ __device__ void EngineWarp<constant>::serve_hot_singles() {
     mine_.stored = Reach::none;
   }
   mine_.next = mine_.producer;
-}
-
-template <bool constant>
-__device__ std::uint64_t EngineWarp<constant>::hot_offset(const HotWrites& hot, std::uint64_t index) {
-  return (static_cast<std::uint32_t>(index) & hot.block_mask) * std::uint64_t{wire::kBlockBytes};
 }
 
 template <bool constant>
@@ -65,13 +60,13 @@ __device__ bool EngineWarp<constant>::serve_hot_batches(std::uint32_t owner) {
   bool all_hot = true;
   std::uint32_t owed = 0;  // one more than the last signalled one, counted from `next`; 0: none
   BlockWords block{};
-  if (lane_ < left) block = fetch_block(hot.blocks + hot_offset(hot, next + lane_));
+  if (lane_ < left) block = fetch_block(block_of_ring(hot.blocks, hot.block_mask, next + lane_));
   for (std::uint32_t round = 0; round < kRounds && done < left; ++round) {
     HotWrite w;
     const bool good = lane_ < left - done && take_hot(hot, block, w);
     // The next ones travel while these are carried out.
     if (left - done > kWarpSize + lane_)
-      block = fetch_block(hot.blocks + hot_offset(hot, next + done + kWarpSize + lane_));
+      block = fetch_block(block_of_ring(hot.blocks, hot.block_mask, next + done + kWarpSize + lane_));
     const std::uint32_t bad = ~port::ballot(kFullWarp, good);
     const std::uint32_t run = bad == 0 ? kWarpSize : port::first_lane(bad);
     store_run(hot, w, run, stored);

@@ -41,7 +41,7 @@ __device__ void EngineWarp<constant>::serve(std::uint32_t owner) {
 template <bool constant>
 __device__ const unsigned char* EngineWarp<constant>::block_at(const GpuQueuePair& q,
                                                                std::uint64_t index) const {
-  return q.blocks + (index & q.block_mask) * wire::kBlockBytes;
+  return block_of_ring(q.blocks, q.block_mask, index);
 }
 
 template <bool constant>
@@ -52,13 +52,7 @@ __device__ void EngineWarp<constant>::one_round(const GpuQueuePair& q, Turn& t) 
   SingleWqe w;
   bool single = false;
   if (lane_ < fetched) {
-    const auto* at = reinterpret_cast<const ulonglong2*>(block_at(q, t.next + lane_));
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const ulonglong2 two = __ldcv(at + i);
-      block.word[2 * i] = two.x;
-      block.word[2 * i + 1] = two.y;
-    }
+    block = fetch_block(block_at(q, t.next + lane_));
     single = decode_single(block, q.number, w);
   }
   const std::uint32_t others = ~port::ballot(kFullWarp, single);

@@ -104,8 +104,6 @@ class EngineWarp {
   /// Each lane the one WQE that waits in its queue, if it is a hot one.
   __device__ void serve_hot_singles();
 
-  __device__ static std::uint64_t hot_offset(const HotWrites& hot, std::uint64_t index);
-
   __device__ void serve_all();
 
   /// The front of one queue, by all lanes, as far as its WQEs are hot ones. \return whether there was nothing

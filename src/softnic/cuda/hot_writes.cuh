@@ -8,6 +8,11 @@
 
 namespace belfry::softnic::cuda {
 
+__device__ inline const unsigned char* block_of_ring(const unsigned char* blocks, std::uint32_t mask,
+                                                     std::uint64_t index) {
+  return blocks + (static_cast<std::uint32_t>(index) & mask) * std::uint64_t{wire::kBlockBytes};
+}
+
 __device__ inline BlockWords fetch_block(const unsigned char* block) {
   const auto* at = reinterpret_cast<const ulonglong2*>(block);
   BlockWords words;
@@ -41,17 +46,15 @@ __device__ inline void store_hot(const HotWrite& w) {
 /// The completion of the WQE at `index`, as the `entry`th of its CQ; everything that it stands for, by lanes
 /// that have met since, comes first.
 __device__ inline void push_hot(const HotWrites& hot, std::uint64_t index, std::uint64_t entry) {
-  wire::Cqe cqe{};
-  cqe.srqn_user_index.set(hot.user_index & 0xffffff);
-  constexpr auto kOpcode = static_cast<std::uint32_t>(wire::WqeOpcode::rdma_write) << 24;
-  cqe.opcode_qpn.set(kOpcode | swap_bytes(hot.qpn_segments) >> 8);
-  cqe.wqe_counter.set(static_cast<std::uint16_t>(index));
-  cqe.op_own = wire::make_op_own(wire::CqeOpcode::requester, false, (entry >> hot.log_entries & 1) != 0);
+  Completion c;
+  c.wqe_opcode = static_cast<std::uint8_t>(wire::WqeOpcode::rdma_write);
+  c.counter = static_cast<std::uint16_t>(index);
+  c.qpn = swap_bytes(hot.qpn_segments) >> 8;
+  c.user_index = hot.user_index;
+  const wire::Cqe cqe = build_cqe(c, (entry >> hot.log_entries & 1) != 0);
   CqeWords words;
   memcpy(&words, &cqe, sizeof words);
-  store_body(hot.entry, words);
-  release_fence(Reach::gpu);
-  store_tail(hot.entry, words);
+  store_entry(hot.entry, words, Reach::gpu);
 }
 
 }  // namespace belfry::softnic::cuda

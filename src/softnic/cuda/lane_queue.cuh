@@ -26,7 +26,7 @@ struct LaneQueue {
   GpuQueueState state = GpuQueueState::idle;
   Reach stored = Reach::none;  ///< since the last fence
   bool exists = false, no_record = false;
-  bool polls_word = false;    ///< looks at `record`, and not at the registers
+  bool polls_word = false;  ///< looks at `record`, and not at the registers
   bool has_rung = false;
   bool second_rings = false;  ///< of the page's registers, if it has
   HotWrites hot;
