@@ -37,7 +37,8 @@ class EngineWarp {
         warp_(blockIdx.x * (blockDim.x / kWarpSize) + threadIdx.x / kWarpSize),
         warps_(gridDim.x * (blockDim.x / kWarpSize)) {}
 
-  __device__ void run() {
+  /// In the kernel itself: a call would take the warp by its address, and its state out of registers.
+  __device__ __forceinline__ void run() {
     take_queues();
     for (std::uint32_t turn = 0;; ++turn) {
       if (look(stopping_ || turn % kTurnsAPage == 0)) {
