@@ -33,6 +33,7 @@ struct World::Reading {
   int port = 0;
   Stamp stamp = 0;
   std::uint64_t read = 0;  ///< hash of what it took
+  std::uint64_t value = 0;
 };
 
 class World::Agent final : public port::CpuLane {

@@ -207,7 +207,7 @@ void World::note_use(std::size_t line, const Agent& agent, bool writes) {
 /// by how often somebody looked in vain. So its chain is what it knew when it last stored, what it has read
 /// since and not read again in this turn, the turn, and what binds its view.
 void World::begin_loop_turn(Agent& agent, const Pending& p) {
-  if (!p.waits && (p.what != What::modify || p.modify != Modify::compare_exchange)) return;
+  if (!may_wait(agent, p)) return;
   auto& readings = agent.readings;
   std::size_t turn = readings.size();
   while (turn > 0 && (readings[turn - 1].site != p.site || readings[turn - 1].at != p.at)) --turn;

@@ -168,6 +168,7 @@ class World {
   void run_ready();
   void resume(Agent& agent);
   bool can_go_on(const Agent& agent) const;
+  bool may_wait(const Agent& agent, const Pending& pending) const;
   bool waits_for_news(const Agent& agent) const;
   void nobody_can_go_on();
   void perform(Agent& agent);

@@ -92,12 +92,21 @@ std::uint64_t World::state() const {
 
 // ---------------------------------------------------------------- waiting
 
+/// Whether this can be the turn of a loop that waits: a poll, or a compare-exchange. Not one that expects
+/// what it has found itself, for which nothing has to change any more.
+bool World::may_wait(const Agent& agent, const Pending& p) const {
+  if (p.waits || p.what != What::modify || p.modify != Modify::compare_exchange) return p.waits;
+  const auto& readings = agent.readings;
+  const auto last = std::find_if(readings.rbegin(), readings.rend(),
+                                 [&](const Reading& r) { return r.site == p.site && r.at == p.at; });
+  return last == readings.rend() || last->value != p.expected;
+}
+
 /// Whether the agent asks again what it has asked before, with nothing but reads in between, and none of the
 /// answers since then could be another one now.
 bool World::waits_for_news(const Agent& agent) const {
   const Pending& p = *agent.pending;
-  const bool loops = p.waits || (p.what == What::modify && p.modify == Modify::compare_exchange);
-  if (!loops) return false;
+  if (!may_wait(agent, p)) return false;
   const auto& readings = agent.readings;
   for (std::size_t i = readings.size(); i-- > 0;) {
     if (readings[i].site != p.site || readings[i].at != p.at) continue;
@@ -224,7 +233,7 @@ void World::note_read(Agent& agent, const Pending& p, const Observer& who, std::
   if (!seen) idle_rounds_ = 0;
   const std::uint64_t read = mix(mix(mix(0, p.where.line << 16 | p.where.mask), p.result ^ p.result_high),
                                  m.hash + static_cast<std::uint64_t>(m.stamp));
-  agent.readings.push_back({p.site, p.at, p.where, who.id, m.stamp, read});
+  agent.readings.push_back({p.site, p.at, p.where, who.id, m.stamp, read, p.result});
   agent.chain = mix(agent.chain, read);
   agent.emitted = mix(mix(agent.emitted, p.where.line), p.where.mask);
   if (!trace.on) return;
@@ -298,7 +307,7 @@ void World::perform_load(Agent& agent, Pending& p) {
 
 void World::perform_modify(Agent& agent, Pending& p) {
   Observer& who = memory_.observer(p.as.port < 0 ? agent.observer : p.as.port);
-  if (p.modify == Modify::compare_exchange && !agent.free_turn) take_news(agent, p, who);
+  if (may_wait(agent, p) && !agent.free_turn) take_news(agent, p, who);
   if (stopped()) return;
   const std::uint64_t mask =
       p.where.bytes == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * p.where.bytes)) - 1;

@@ -15,3 +15,11 @@
 #define BELFRY_INLINE_FN inline __attribute__((always_inline))
 #define BELFRY_SLOW_FN inline __attribute__((noinline, cold))
 #endif
+
+/// `a BELFRY_AND b` is a && b of conditions that both may be computed. A CPU foresees where a branch goes,
+/// and computes no more than it has to; for a GPU's thread a branch costs as much as ten comparisons.
+#if defined(__CUDA_ARCH__)
+#define BELFRY_AND &
+#else
+#define BELFRY_AND &&
+#endif

@@ -30,40 +30,41 @@ class UsedWindows {
   BELFRY_FN bool peer_holds(const EndpointView& view, std::uint32_t pe, Place place, std::uint64_t bytes) {
     if (place.window >= view.window_count) return false;
     look_at_peer(view, pe, place.window);
-    return place.offset <= peer_bytes_ && bytes <= peer_bytes_ - place.offset;
+    return peer_is_known_to_hold(place, bytes);
   }
   /// The same of this PE's.
   BELFRY_FN bool own_holds(const EndpointView& view, Place place, std::uint64_t bytes) {
     if (place.window >= view.window_count) return false;
     look_at_own(view, place.window);
-    return own_.contains(place.offset, bytes);
+    return own_is_known_to_hold(place, bytes);
   }
 
-  /// Both at once, for a WQE that names no memory of this PE's.
-  /// \return whether the peer's copy holds `bytes` from `place` on; if not `checked`, that is taken for
-  /// granted
-  template <bool checked>
-  BELFRY_FN bool find_remote(const EndpointView& view, std::uint32_t pe, Place place, std::uint64_t bytes,
-                             Remote& remote) {
-    if (place.window != peer_window_) {
-      if (checked && place.window >= view.window_count) return false;
-      look_at_peer(view, pe, place.window);
-    }
-    if (checked && !(place.offset <= peer_bytes_ && bytes <= peer_bytes_ - place.offset)) return false;
-    remote = {peer_.address + place.offset, peer_.rkey};
-    return true;
+  // The same without a branch and without looking: false also for another window than the last.
+
+  BELFRY_FN bool peer_is_known_to_hold(Place place, std::uint64_t bytes) const {
+    return (place.window == peer_window_) BELFRY_AND(place.offset < peer_end_)
+        BELFRY_AND(bytes < peer_end_ - place.offset);
+  }
+  BELFRY_FN bool own_is_known_to_hold(Place place, std::uint64_t bytes) const {
+    return (place.window == own_window_) BELFRY_AND(place.offset < own_end_)
+        BELFRY_AND(bytes < own_end_ - place.offset);
   }
 
   // \pre the window exists
 
   BELFRY_FN Remote remote_of(const EndpointView& view, std::uint32_t pe, Place place) {
     look_at_peer(view, pe, place.window);
-    return {peer_.address + place.offset, peer_.rkey};
+    return known_remote(place);
   }
   BELFRY_FN Local local_of(const EndpointView& view, Place place) {
     look_at_own(view, place.window);
-    return {own_.address + place.offset, own_.lkey};
+    return known_local(place);
   }
+
+  // \pre the window is the last one used
+
+  BELFRY_FN Remote known_remote(Place place) const { return {peer_.address + place.offset, peer_.rkey}; }
+  BELFRY_FN Local known_local(Place place) const { return {own_address_ + place.offset, own_key_}; }
 
  private:
   static constexpr std::uint32_t kNone = ~0u;
@@ -71,20 +72,26 @@ class UsedWindows {
   BELFRY_FN void look_at_peer(const EndpointView& view, std::uint32_t pe, std::uint32_t window) {
     if (window == peer_window_) return;
     peer_window_ = window;
-    peer_bytes_ = view.windows[window].bytes;  // of one size on every PE
+    peer_end_ = view.windows[window].bytes + 1;  // of one size on every PE
     peer_ = view.remotes[static_cast<std::uint64_t>(window) * view.pe_count + pe];
   }
   BELFRY_FN void look_at_own(const EndpointView& view, std::uint32_t window) {
     if (window == own_window_) return;
     own_window_ = window;
-    own_ = view.windows[window];
+    const LocalWindow& own = view.windows[window];
+    own_end_ = own.bytes + 1;
+    own_address_ = own.address;
+    own_key_ = own.lkey;
   }
 
+  // `end` is one more than the window's bytes: 0, while there is no window, holds nothing.
   std::uint32_t peer_window_ = kNone;
   std::uint32_t own_window_ = kNone;
-  std::uint64_t peer_bytes_ = 0;
+  std::uint64_t peer_end_ = 0;
+  std::uint64_t own_end_ = 0;
+  std::uint64_t own_address_ = 0;
   RemoteWindow peer_;
-  LocalWindow own_;
+  Be32 own_key_ = Be32::from_raw(0);
 };
 
 }  // namespace belfry::device::gda

@@ -78,21 +78,24 @@ class Channel {
   BELFRY_FN Operation put_value(Group group, Place remote, Value value, Announce announce = Announce::now,
                                 port::Timeout timeout = kDefaultTimeout) {
     static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
-    return together(group, [&] {
-      ValueWrite write;
-      if (!exists_ || !find_value_write(remote, value, write)) return refused();
-      return post<Policy>(queue_, indices_, write, announce, timeout);
-    });
+    return together(group, [&] { return put_value_one(remote, value, announce, timeout); });
   }
 
   template <class Value>
   BELFRY_FN Operation put_value_each(Warp warp, Place remote, Value value, Announce announce = Announce::now,
                                      port::Timeout timeout = kDefaultTimeout) {
     static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
-    ValueWrite write;
-    const bool good = exists_ && find_value_write(remote, value, write);
+    if constexpr (Policy::sharing == Sharing::exclusive) {
+      const bool has_room = has_own_room<Policy>(queue_, indices_, port::count_lanes(warp.mask));
+      const bool is_short = (announce == Announce::now) BELFRY_AND peer_is_known_to_hold(remote, sizeof value)
+          BELFRY_AND(has_room | (port::lane_index() != port::first_lane(warp.mask)));
+      if (port::ballot(warp.mask, !is_short) == 0)
+        return post_each_now<Policy>(warp, queue_, indices_, value_write(used_.known_remote(remote), value));
+    }
+    const bool good = exists_ && peer_has(remote, sizeof value);
     if (port::ballot(warp.mask, !good) != 0) return refused();
-    return post_each<Policy>(warp, queue_, indices_, write, announce, timeout);
+    return post_each<Policy>(warp, queue_, indices_, value_write(remote_of(remote), value), announce,
+                             timeout);
   }
 
   /// put(), and then the signal on the same queue: whoever sees the signal sees the whole payload.
@@ -256,6 +259,13 @@ class Channel {
   BELFRY_FN bool own_has(Place place, std::uint64_t bytes) {
     return !Policy::check_arguments || used_.own_holds(view_, place, bytes);
   }
+  /// Never where the channel does not exist: it uses no window then.
+  BELFRY_FN bool peer_is_known_to_hold(Place place, std::uint64_t bytes) const {
+    return used_.peer_is_known_to_hold(place, Policy::check_arguments ? bytes : 0);
+  }
+  BELFRY_FN bool own_is_known_to_hold(Place place, std::uint64_t bytes) const {
+    return used_.own_is_known_to_hold(place, Policy::check_arguments ? bytes : 0);
+  }
   BELFRY_FN Remote remote_of(Place place) { return used_.remote_of(view_, pe_, place); }
   BELFRY_FN Local local_of(Place place) { return used_.local_of(view_, place); }
   BELFRY_FN bool can_do_atomic(Place remote) {
@@ -278,23 +288,23 @@ class Channel {
     return {remote_of(remote), source, bytes};
   }
   template <class Value>
-  BELFRY_FN ValueWrite value_write(Place remote, Value value) {
-    ValueWrite write = value_alone(value);
-    write.remote = remote_of(remote);
-    return write;
-  }
-  /// \return false where the peer's window does not hold it
-  template <class Value>
-  BELFRY_FN bool find_value_write(Place remote, Value value, ValueWrite& write) {
-    write = value_alone(value);
-    return used_.find_remote<Policy::check_arguments>(view_, pe_, remote, sizeof value, write.remote);
-  }
-  template <class Value>
-  BELFRY_FN static ValueWrite value_alone(Value value) {
+  BELFRY_FN static ValueWrite value_write(Remote remote, Value value) {
     ValueWrite write;
+    write.remote = remote;
     memcpy(&write.value, &value, sizeof value);
     write.bytes = sizeof value;
     return write;
+  }
+
+  template <class Value>
+  BELFRY_FN Operation put_value_one(Place remote, Value value, Announce announce, port::Timeout timeout) {
+    if constexpr (Policy::sharing == Sharing::exclusive) {
+      if ((announce == Announce::now) BELFRY_AND peer_is_known_to_hold(remote, sizeof value)
+              BELFRY_AND has_own_room<Policy>(queue_, indices_, 1))
+        return post_now<Policy>(queue_, indices_, value_write(used_.known_remote(remote), value));
+    }
+    if (!exists_ || !peer_has(remote, sizeof value)) return refused();
+    return post<Policy>(queue_, indices_, value_write(remote_of(remote), value), announce, timeout);
   }
 
   /// Posts pieces of at most the device's limit, announcing with the last.
@@ -333,7 +343,8 @@ class Channel {
 
   BELFRY_FN Operation signal_one(const Signal& signal, port::Timeout timeout) {
     if (signal.operation == SignalOperation::set)
-      return post<Policy>(queue_, indices_, value_write(signal.place, signal.value), Announce::now, timeout);
+      return post<Policy>(queue_, indices_, value_write(remote_of(signal.place), signal.value), Announce::now,
+                          timeout);
     const FetchAdd wqe{remote_of(signal.place), gda::local_of(view_, view_.sink + std::uint64_t{8} * number_),
                        signal.value};
     return post<Policy>(queue_, indices_, wqe, Announce::now, timeout);

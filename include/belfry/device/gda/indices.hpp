@@ -84,27 +84,40 @@ class OwnedIndices {
   bool changed_ = false;
 };
 
-/// Indices of a queue that threads within `scope` share.
+/// Indices of a queue that threads within `scope` share. What was seen of them last is kept: each grows, so
+/// an older value is a safe one, and on a GPU a look at memory costs more than building a WQE does.
 template <port::Scope scope>
 class SharedIndices {
  public:
   BELFRY_FN explicit SharedIndices(const SendQueue& queue) : state_(queue.state) {}
 
   BELFRY_FN std::uint64_t consumer() const { return port::load<scope>(&state_->consumer); }
-  /// Blocks before it are written; what their writers stored comes before what follows here.
-  BELFRY_FN std::uint64_t published() const {
-    if (!port::kept(port::Step::acquire_published)) return port::load<scope>(&state_->published);
-    return port::load_acquire<scope>(&state_->published);
-  }
   /// Slots before it are free, as OwnedIndices::retired(), if `reserved` is still the end of what is reserved
-  /// (who reserves finds out).
-  BELFRY_FN std::uint64_t retired(std::uint64_t reserved, std::uint64_t published) const {
-    // All that is reserved is published, and then its goal is there too.
-    if (published != reserved) return consumer();
+  /// (who reserves finds out) and all of that is published.
+  BELFRY_FN std::uint64_t retired(std::uint64_t reserved) const {
+    // With what is published its goal is there, too.
     const std::uint64_t goal = port::load<scope>(&state_->goal);
     const std::uint64_t now = consumer();
     return now >= goal ? reserved : now;
   }
+
+  /// Where reserved() stood when it was seen last.
+  BELFRY_FN std::uint64_t known_reserved() const { return known_reserved_; }
+  BELFRY_FN void know_reserved(std::uint64_t reserved) { known_reserved_ = reserved; }
+
+  /// Blocks before it are written; what their writers stored comes before what follows here. This thread's
+  /// own are among them.
+  BELFRY_FN std::uint64_t known_published() const { return known_published_; }
+  BELFRY_FN void know_published(std::uint64_t published) { known_published_ = published; }
+  BELFRY_FN void look_at_published() {
+    known_published_ = port::kept(port::Step::acquire_published)
+                           ? port::load_acquire<scope>(&state_->published)
+                           : port::load<scope>(&state_->published);
+  }
+  /// Blocks before it are complete, as far as was seen.
+  BELFRY_FN std::uint64_t known_consumer() const { return known_consumer_; }
+  BELFRY_FN void look_at_consumer() { known_consumer_ = consumer(); }
+
   // A maximum, for pollers overtake each other; 64 bits do not wrap.
   BELFRY_FN void raise_consumer(std::uint64_t to) { port::fetch_max<scope>(&state_->consumer, to); }
   BELFRY_FN std::uint64_t cq_consumer() const { return port::load<scope>(&state_->cq_consumer); }
@@ -138,6 +151,7 @@ class SharedIndices {
 
  private:
   QueueState* state_;
+  std::uint64_t known_reserved_ = 0, known_published_ = 0, known_consumer_ = 0;
 };
 
 template <class Policy>

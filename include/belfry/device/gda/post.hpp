@@ -119,6 +119,49 @@ BELFRY_FN inline Slots from_leader(std::uint32_t mask, Slots slots, std::uint32_
 
 }  // namespace detail
 
+// What follows is the whole price of a put on a GPU, where a branch costs as much as a store. So whatever is
+// out of the ordinary (another window than the last, a full queue, an announcement for later) is asked for at
+// once, and goes the long way: post() and post_each() below.
+
+/// Whether a queue of the caller's own has room for `blocks` more, as far as it knows.
+template <class Policy, class Indices>
+BELFRY_INLINE_FN bool has_own_room([[maybe_unused]] const SendQueue& queue,
+                                   [[maybe_unused]] const Indices& indices,
+                                   [[maybe_unused]] std::uint32_t blocks) {
+  if constexpr (Policy::sharing == Sharing::exclusive)
+    return detail::has_room(queue, indices.producer() + blocks, indices.consumer());
+  return false;
+}
+
+/// Posts a WQE of one block on a queue of the caller's own, and announces it. \pre has_own_room()
+template <class Policy, class Wqe>
+BELFRY_INLINE_FN Operation post_now(const SendQueue& queue, OwnedIndices& indices, const Wqe& wqe) {
+  static_assert(Wqe::one_block);
+  Operation op;
+  op.index = indices.producer();
+  build(queue, op.index, wqe, true);
+  op.status = publish<Policy>(queue, indices, op.index, op.index + 1, op.index, true, port::Timeout{0});
+  return op;
+}
+
+/// The same for each lane of a warp. \pre has_own_room() for all of them, at the lowest lane
+template <class Policy, class Wqe>
+BELFRY_INLINE_FN Operation post_each_now(Warp warp, const SendQueue& queue, OwnedIndices& indices,
+                                         const Wqe& wqe) {
+  static_assert(Wqe::one_block);
+  const std::uint32_t leader = port::first_lane(warp.mask);
+  const detail::Share share = detail::share_of<Wqe>(warp.mask, 1);
+  Operation op;
+  const std::uint64_t first = port::shuffle(warp.mask, indices.producer(), leader);
+  op.index = first + share.offset;
+  build(queue, op.index, wqe, share.offset == share.last_offset);
+  if (port::kept(port::Step::warp_before_publication)) port::sync_warp(warp.mask);
+  if (port::lane_index() == leader)
+    publish<Policy>(queue, indices, first, first + share.total, first + share.last_offset, true,
+                    port::Timeout{0});
+  return op;
+}
+
 /// Posts one WQE.
 template <class Policy, class Indices, class Wqe>
 BELFRY_FN Operation post(const SendQueue& queue, Indices& indices, const Wqe& wqe, Announce announce,

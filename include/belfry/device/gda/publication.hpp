@@ -78,29 +78,53 @@ BELFRY_FN Slots reserve(const SendQueue& queue, OwnedIndices& indices, std::uint
   return slots;
 }
 
+namespace detail {
+
+/// Whether a shared queue has room for what ends at `end`, from what this thread knows. That a slot's last
+/// WQE is complete says nothing, by the memory model, of the stores of the thread that wrote it: ours could
+/// end up in front of them. So that thread must have published, too, and is acquired from here (mutant:
+/// acquire_published).
+template <port::Scope scope>
+BELFRY_FN bool has_known_room(const SendQueue& queue, const SharedIndices<scope>& indices,
+                              std::uint64_t end) {
+  // 64 bits: what a thread knows can be older than 32 bits tell.
+  const std::uint64_t size = std::uint64_t{1} << queue.log_blocks;
+  return !port::kept(port::Step::check_space) ||
+         ((end <= indices.known_published() + size) BELFRY_AND(end <= indices.known_consumer() + size));
+}
+
+/// The same, and looks.
+template <port::Scope scope>
+BELFRY_FN bool find_room(const SendQueue& queue, SharedIndices<scope>& indices, std::uint64_t reserved,
+                         std::uint64_t end) {
+  if (has_known_room(queue, indices, end)) return true;
+  indices.look_at_published();
+  indices.look_at_consumer();
+  if (has_known_room(queue, indices, end)) return true;
+  return indices.known_published() == reserved && has_room(queue, end, indices.retired(reserved));
+}
+
+}  // namespace detail
+
 /// Slots of a shared queue. They are taken only once there is room for them: who gives up holds nothing, and
-/// so nobody waits for its turn.
-/// That a slot's last WQE is complete says nothing, by the memory model, of the stores of the thread that
-/// wrote it: ours could end up in front of them. So that thread must have published, too, and is acquired
-/// from here (mutant: acquire_published).
+/// so nobody waits for its turn. The first attempt starts from what this thread has seen last: where that has
+/// changed, it fails and tells as much as a look would have.
 template <class Policy, port::Scope scope>
 BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, std::uint32_t blocks,
                         port::Timeout timeout) {
   Slots slots;
   detail::RoomWait wait(queue, timeout);
-  std::uint64_t seen = port::load<scope>(&indices.state()->reserved);
+  std::uint64_t seen = indices.known_reserved();
   for (;;) {
     const std::uint64_t end = seen + blocks;
-    const std::uint64_t published = indices.published();
-    if (!detail::has_room(queue, end, published) ||
-        (!detail::has_room(queue, end, indices.consumer()) &&
-         !detail::has_room(queue, end, indices.retired(seen, published)))) {
+    if (!detail::find_room(queue, indices, seen, end)) {
       if (!wait.turn<Policy>(queue, indices, slots)) return slots;
       seen = port::load<scope>(&indices.state()->reserved);
       continue;
     }
     const std::uint64_t before = port::compare_exchange<scope>(&indices.state()->reserved, seen, end);
     if (before == seen) {
+      indices.know_reserved(end);
       slots.first = seen;
       return slots;
     }
@@ -120,50 +144,66 @@ BELFRY_FN Status publish(const SendQueue& queue, OwnedIndices& indices, std::uin
 
 namespace detail {
 
-/// Waits for the turn of `first`. On a queue that has failed nobody needs one. A turn that never comes is
-/// given up at last: nothing after it can be published, and the queue says so to all.
+/// Waits for the turn of `first`, and acquires it: the stores of those before come before what follows
+/// (mutants: wait_turn, acquire_turn). On a queue that has failed nobody needs one. A turn that never comes
+/// is given up at last: nothing after it can be published, and the queue says so to all. \param fences
+/// whether the caller's next step is a fence, which acquires, too
 template <class Policy, port::Scope scope>
-BELFRY_FN Status take_turn(SharedIndices<scope>& indices, std::uint64_t first, port::Timeout timeout) {
-  if (!port::kept(port::Step::wait_turn)) return Status::done;
+BELFRY_FN Status take_turn(SharedIndices<scope>& indices, std::uint64_t first, bool fences,
+                           port::Timeout timeout) {
+  // What reserving has found, or this thread has published itself.
+  if (indices.known_published() == first || !port::kept(port::Step::wait_turn)) return Status::done;
   constexpr port::Timeout kLeast = Policy::turn_timeout;
   port::Patience patience(timeout.ns < kLeast.ns ? kLeast : timeout);
-  while (port::poll<scope>(&indices.state()->published) != first) {
+  const std::uint64_t* published = &indices.state()->published;
+  while (port::poll<scope>(published) != first) {
     if (indices.fault() != 0) return Status::completion_error;
     if (!patience.is_over()) continue;
     indices.latch(fault_word(Fault::Kind::abandoned, first, wire::Syndrome::none, 0));
     return Status::completion_error;
   }
+  // Nobody else stores there now. To load it again is cheaper on a GPU than a fence.
+  if (!fences && port::kept(port::Step::acquire_turn)) port::load_acquire<scope>(published);
   return Status::done;
 }
 
 }  // namespace detail
 
 /// Publishes blocks [first, end) of a shared queue in their turn.
-/// The other end is the next producer: it polls `published`, and its fence after makes our stores come before
-/// its doorbell (mutants: wait_turn, acquire_turn, release_turn). The end of a turn releases our doorbell
-/// too, so that doorbells reach the NIC in the order of the turns.
+/// The other end is the next producer: it polls `published`, and its acquire after makes our stores come
+/// before its doorbell (mutants: wait_turn, acquire_turn, release_turn). The end of a turn releases our
+/// doorbell too, so that doorbells reach the NIC in the order of the turns. Under Publication::lock the lock
+/// does both.
 template <class Policy, port::Scope scope>
 BELFRY_FN Status publish(const SendQueue& queue, SharedIndices<scope>& indices, std::uint64_t first,
                          std::uint64_t end, std::uint64_t last, bool announce, port::Timeout timeout) {
   QueueState* state = indices.state();
-  if constexpr (Policy::publication == Publication::handoff) {
-    const Status turn = detail::take_turn<Policy>(indices, first, timeout);
-    if (turn != Status::done) return turn;
+  constexpr bool kHandsOff = Policy::publication == Publication::handoff;
+  if constexpr (kHandsOff) {
     // An ordering that begins with a fence of GPU scope or more acquires the turn with it.
     const bool fences = announce && begins_with_fence(Policy::ordering, Policy::doorbell_mode);
-    if (!fences && port::kept(port::Step::acquire_turn)) port::fence<scope>();
+    const Status turn = detail::take_turn<Policy>(indices, first, fences, timeout);
+    if (turn != Status::done) return turn;
   }
   port::store<scope>(&state->goal, last + 1);
   if (announce) {
     port::store<scope>(&state->signaled_goal, last + 1);
     ring_in_order<Policy::ordering, Policy::doorbell_mode>(queue, end);
   }
-  if (port::kept(port::Step::release_turn)) {
+  if (kHandsOff && port::kept(port::Step::release_turn)) {
     port::store_release<scope>(&state->published, end);
   } else {
     port::store<scope>(&state->published, end);
   }
+  indices.know_published(end);
   return Status::done;
+}
+
+/// \return 0: the caller has the lock
+template <port::Scope scope>
+BELFRY_FN std::uint32_t try_lock(QueueState* state) {
+  if (!port::kept(port::Step::lock_acquire)) return port::exchange<scope>(&state->lock, 1u);
+  return port::exchange<scope, port::Order::acquire>(&state->lock, 1u);
 }
 
 /// The doorbell lock of Publication::lock: one producer at a time from reservation to doorbell. Its holder
@@ -171,12 +211,11 @@ BELFRY_FN Status publish(const SendQueue& queue, SharedIndices<scope>& indices, 
 template <port::Scope scope>
 BELFRY_FN Status take_lock(QueueState* state, port::Timeout timeout) {
   port::Patience patience(timeout);
-  while (port::exchange<scope>(&state->lock, 1u) != 0) {
+  while (try_lock<scope>(state) != 0) {
     do {
       if (patience.is_over()) return Status::queue_full;
     } while (port::poll<scope>(&state->lock) != 0);
   }
-  if (port::kept(port::Step::lock_acquire)) port::fence<scope>();
   return Status::done;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "belfry/device/view.hpp"
 #include "belfry/port/memory.hpp"
@@ -11,8 +12,27 @@
 
 namespace belfry::device::gda {
 
-/// Writes the segments of the WQE at `index`, in order. The ring is circular in bytes, and a segment never
-/// straddles its end.
+/// Writes the segments of the WQE at `index`, in order, one that takes no more than a block.
+class BlockWriter {
+ public:
+  BELFRY_FN BlockWriter(const SendQueue& queue, std::uint64_t index)
+      : at_(queue.blocks + (static_cast<std::uint32_t>(index) & ((1u << queue.log_blocks) - 1u)) *
+                               std::uint64_t{wire::kBlockBytes}) {}
+
+  BELFRY_FN void put(port::Vector16 segment) {
+    port::store_segment(at_, segment);
+    at_ += wire::kSegmentBytes;
+  }
+  template <class Segment>
+  BELFRY_FN void put(const Segment& segment) {
+    put(port::as_vector(segment));
+  }
+
+ private:
+  std::byte* at_;
+};
+
+/// The same of a WQE of several blocks. The ring is circular in bytes, and a segment never straddles its end.
 class WqeWriter {
  public:
   BELFRY_FN WqeWriter(const SendQueue& queue, std::uint64_t index)
@@ -66,7 +86,8 @@ struct PointerWrite {
 
   // A data segment of 0 bytes would mean 2^31.
   BELFRY_FN std::uint32_t segments() const { return bytes == 0 ? 2 : 3; }
-  BELFRY_FN void write(WqeWriter& to) const {
+  template <class Writer>
+  BELFRY_FN void write(Writer& to) const {
     to.put(remote.segment());
     if (bytes != 0) to.put(local.segment(bytes));
   }
@@ -81,7 +102,8 @@ struct ValueWrite {
   std::uint32_t bytes = 8;
 
   BELFRY_FN std::uint32_t segments() const { return 3; }
-  BELFRY_FN void write(WqeWriter& to) const {
+  template <class Writer>
+  BELFRY_FN void write(Writer& to) const {
     to.put(remote.segment());
     const std::uint32_t header = Be32(wire::kInlineFlag | bytes).raw();
     to.put(port::Vector16{header | value << 32, value >> 32});
@@ -97,7 +119,8 @@ struct InlineWrite {
   std::uint32_t bytes = 0;
 
   BELFRY_FN std::uint32_t segments() const { return 2 + (bytes == 0 ? 0 : wire::inline_segments(bytes)); }
-  BELFRY_FN void write(WqeWriter& to) const {
+  template <class Writer>
+  BELFRY_FN void write(Writer& to) const {
     to.put(remote.segment());
     if (bytes == 0) return;
     const std::uint32_t header = Be32(wire::kInlineFlag | bytes).raw();
@@ -129,7 +152,8 @@ struct Read {
   std::uint32_t bytes = 0;
 
   BELFRY_FN std::uint32_t segments() const { return bytes == 0 ? 2 : 3; }
-  BELFRY_FN void write(WqeWriter& to) const {
+  template <class Writer>
+  BELFRY_FN void write(Writer& to) const {
     to.put(remote.segment());
     if (bytes != 0) to.put(local.segment(bytes));
   }
@@ -144,7 +168,8 @@ struct FetchAdd {
   std::uint64_t add = 0;
 
   BELFRY_FN std::uint32_t segments() const { return 4; }
-  BELFRY_FN void write(WqeWriter& to) const {
+  template <class Writer>
+  BELFRY_FN void write(Writer& to) const {
     to.put(remote.segment());
     to.put(wire::AtomicSegment{Be64(add), Be64(0)});
     to.put(result.segment(8));
@@ -161,7 +186,8 @@ struct CompareSwap {
   std::uint64_t swap = 0;
 
   BELFRY_FN std::uint32_t segments() const { return 4; }
-  BELFRY_FN void write(WqeWriter& to) const {
+  template <class Writer>
+  BELFRY_FN void write(Writer& to) const {
     to.put(remote.segment());
     to.put(wire::AtomicSegment{Be64(swap), Be64(compare)});
     to.put(result.segment(8));
@@ -173,13 +199,14 @@ struct Nop {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::nop;
   static constexpr bool one_block = true;
   BELFRY_FN std::uint32_t segments() const { return 1; }
-  BELFRY_FN void write(WqeWriter&) const {}
+  template <class Writer>
+  BELFRY_FN void write(Writer&) const {}
 };
 
 /// Writes a whole WQE. It can be rewritten until it is published.
 template <class Wqe>
 BELFRY_FN void build(const SendQueue& queue, std::uint64_t index, const Wqe& wqe, bool signaled) {
-  WqeWriter to(queue, index);
+  std::conditional_t<Wqe::one_block, BlockWriter, WqeWriter> to(queue, index);
   const std::uint8_t flags = signaled ? wire::kWqeCompletionAlways : std::uint8_t{0};
   to.put(wire::make_control(Wqe::opcode, index, queue.qpn, wqe.segments(), flags));
   wqe.write(to);

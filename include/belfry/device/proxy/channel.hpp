@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "belfry/device/announce.hpp"
+#include "belfry/device/proxy/bounds.hpp"
 #include "belfry/device/proxy/wait.hpp"
 #include "belfry/device/signal.hpp"
 #include "belfry/device/together.hpp"
@@ -39,7 +40,7 @@ class Channel {
         exists_(has_peer(view, pe) && ring < view.ring_count) {
     if constexpr (Policy::protocol == Protocol::tuned)
       producer_ = enter_ring(*ring_.state, std::uint64_t{1} << ring_.log_slots);
-    // So that one check says that there is something to write to.
+    // So that one check says that there is something to write to: no window is ever looked at.
     if (!exists_) view_.window_count = 0;
   }
   BELFRY_INLINE_FN ~Channel() {
@@ -61,7 +62,7 @@ class Channel {
 
   BELFRY_FN Operation put_each(Warp warp, Place remote, Place local, std::uint32_t bytes,
                                Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
-    const bool good = has(remote, bytes) && has(local, bytes);
+    const bool good = peer_has(remote, bytes) && own_has(local, bytes);
     if (port::ballot(warp.mask, !good) != 0) return refused();
     publish_payload<Policy>();
     return enqueue_each(warp, two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
@@ -77,7 +78,7 @@ class Channel {
   template <class Value>
   BELFRY_FN Operation put_value_each(Warp warp, Place remote, Value value, Announce = Announce::now,
                                      port::Timeout timeout = kDefaultTimeout) {
-    const bool good = has(remote, sizeof value);
+    const bool good = peer_has(remote, sizeof value);
     if (port::ballot(warp.mask, !good) != 0) return refused();
     return enqueue_each(warp, value_request(remote, value), timeout);
   }
@@ -86,7 +87,7 @@ class Channel {
   BELFRY_FN Operation put_signal(Group group, Place remote, Place local, std::uint64_t bytes, Signal signal,
                                  port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!has(remote, bytes) || !has(local, bytes) || !can_signal(signal)) return refused();
+      if (!peer_has(remote, bytes) || !own_has(local, bytes) || !can_signal(signal)) return refused();
       publish_payload<Policy>();
       const auto put = two_sided(wire::ProxyOperation::put, remote, local, bytes);
       if (!port::kept(port::Step::signal_after_payload)) {
@@ -112,7 +113,7 @@ class Channel {
   BELFRY_FN Operation get(Group group, Place local, Place remote, std::uint64_t bytes,
                           Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!has(remote, bytes) || !has(local, bytes)) return refused();
+      if (!peer_has(remote, bytes) || !own_has(local, bytes)) return refused();
       return reading(two_sided(wire::ProxyOperation::get, remote, local, bytes), timeout);
     });
   }
@@ -121,7 +122,7 @@ class Channel {
   BELFRY_FN Operation fetch_add(Group group, Place result, Place remote, std::uint64_t add,
                                 Announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!can_do_atomic(remote) || !has(result, 8)) return refused();
+      if (!can_do_atomic(remote) || !own_has(result, 8)) return refused();
       auto request = two_sided(wire::ProxyOperation::fetch_add, remote, result, 8);
       request.value = add;
       return reading(request, timeout);
@@ -133,7 +134,7 @@ class Channel {
                                    std::uint64_t swap, Announce = Announce::now,
                                    port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!can_do_atomic(remote) || !has(result, 8)) return refused();
+      if (!can_do_atomic(remote) || !own_has(result, 8)) return refused();
       auto request = two_sided(wire::ProxyOperation::compare_swap, remote, result, 8);
       request.value = compare;
       request.second_value = swap;
@@ -200,11 +201,7 @@ class Channel {
   BELFRY_FN const Ring& ring() const { return ring_; }
 
  private:
-  BELFRY_INLINE_FN static Operation refused() {
-    Operation op;
-    op.status = Status::bad_argument;
-    return op;
-  }
+  BELFRY_INLINE_FN static Operation refused() { return not_stored(Status::bad_argument); }
   BELFRY_FN static bool has_peer(const View& view, std::uint32_t pe) {
     return pe < view.pe_count && (pe != view.pe || view.self_queues != 0);
   }
@@ -233,12 +230,14 @@ class Channel {
     all.reads = true;
     return wait_on(all, timeout);
   }
-  BELFRY_INLINE_FN bool has(Place place, std::uint64_t bytes) const {
-    if (!Policy::check_arguments) return exists_;
-    return place.window < view_.window_count && view_.windows[place.window].contains(place.offset, bytes);
+  BELFRY_INLINE_FN bool peer_has(Place place, std::uint64_t bytes) {
+    return Policy::check_arguments ? remote_.holds(view_, place, bytes) : exists_;
   }
-  BELFRY_FN bool can_do_atomic(Place remote) const { return remote.offset % 8 == 0 && has(remote, 8); }
-  BELFRY_FN bool can_signal(const Signal& signal) const {
+  BELFRY_INLINE_FN bool own_has(Place place, std::uint64_t bytes) {
+    return Policy::check_arguments ? local_.holds(view_, place, bytes) : exists_;
+  }
+  BELFRY_FN bool can_do_atomic(Place remote) { return remote.offset % 8 == 0 && peer_has(remote, 8); }
+  BELFRY_FN bool can_signal(const Signal& signal) {
     return can_do_atomic(signal.place) &&
            (!Policy::check_arguments ||
             (view_.windows[signal.place.window].flags & kWindowRelaxedOrdering) == 0);
@@ -276,31 +275,57 @@ class Channel {
     return r;
   }
 
+  // Protocol::tuned's puts ask all at once whether anything is out of the ordinary, for on a GPU each branch
+  // costs as much as the store. If so they go the long way, which every other protocol goes always.
+
   BELFRY_INLINE_FN Operation put_now(Place remote, Place local, std::uint64_t bytes, port::Timeout timeout) {
-    if (!has(remote, bytes) || !has(local, bytes)) return refused();
+    const bool is_short =
+        Policy::protocol == Protocol::tuned &&
+        (fits(remote_, remote, bytes) BELFRY_AND fits(local_, local, bytes) BELFRY_AND has_slot(producer_));
+    if (!is_short) {
+      if (!peer_has(remote, bytes) || !own_has(local, bytes)) return refused();
+      publish_payload<Policy>();
+      return enqueue(two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
+    }
     publish_payload<Policy>();
-    return enqueue(two_sided(wire::ProxyOperation::put, remote, local, bytes), timeout);
+    return store_now(two_sided(wire::ProxyOperation::put, remote, local, bytes));
   }
   template <class Value>
   BELFRY_INLINE_FN Operation put_value_now(Place remote, Value value, port::Timeout timeout) {
-    if (!has(remote, sizeof value)) return refused();
-    return enqueue(value_request(remote, value), timeout);
+    const bool is_short = Policy::protocol == Protocol::tuned &&
+                          (fits(remote_, remote, sizeof value) BELFRY_AND has_slot(producer_));
+    if (!is_short) {
+      if (!peer_has(remote, sizeof value)) return refused();
+      return enqueue(value_request(remote, value), timeout);
+    }
+    return store_now(value_request(remote, value));
+  }
+  /// Whether one descriptor names it, and it lies in the window that was used last.
+  BELFRY_INLINE_FN static bool fits(const WindowBounds& bounds, Place place, std::uint64_t bytes) {
+    if constexpr (!Policy::check_arguments) return ((place.offset | bytes) >> 32) == 0;
+    return bounds.are_known_to_hold(place, bytes);
+  }
+  BELFRY_INLINE_FN Operation store_now(const wire::ProxyRequest& request) {
+    store_next(producer_, wire::proxy_first_descriptor(request));
+    return stored(producer_.next() - 1);
   }
   BELFRY_INLINE_FN Operation enqueue(const wire::ProxyRequest& request, port::Timeout timeout) {
     const std::uint32_t count = wire::proxy_descriptors(request);
-    RingSlots slots;
-    Operation op;
     if (Policy::protocol == Protocol::tuned && count == 1) {
-      slots = store_own(ring_, producer_, wire::proxy_first_descriptor(request), timeout, view_.stall_ns);
-      op.status = slots.status;
-      return op.ok() ? stored(slots.first) : op;
+      const Status status =
+          store_own(ring_, producer_, wire::proxy_first_descriptor(request), timeout, view_.stall_ns);
+      return status == Status::done ? stored(producer_.next() - 1) : not_stored(status);
     }
-    slots = reserve<Policy::protocol>(ring_, producer_, count, timeout, view_.stall_ns);
-    op.status = slots.status;
-    if (!op.ok()) return op;
+    const RingSlots slots = reserve<Policy::protocol>(ring_, producer_, count, timeout, view_.stall_ns);
+    if (slots.status != Status::done) return not_stored(slots.status);
     release_system<Policy>();
     store_request(ring_, slots.first, request);
     return stored(slots.first + count - 1);
+  }
+  BELFRY_INLINE_FN static Operation not_stored(Status why) {
+    Operation op;
+    op.status = why;
+    return op;
   }
   BELFRY_INLINE_FN Operation stored(std::uint64_t last) const {
     Operation op;
@@ -341,6 +366,8 @@ class Channel {
   ProxyView view_;
   Ring ring_;
   Producer producer_;
+  WindowBounds remote_;
+  WindowBounds local_;
   std::uint32_t pe_;
   bool exists_;
 };

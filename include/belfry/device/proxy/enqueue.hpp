@@ -23,9 +23,9 @@ struct Producer {
   std::uintptr_t at = 0;     ///< tuned: the next slot's address
   std::uintptr_t end = 0;    ///< tuned: slots from `at` to it are of this lap, and free
   std::uintptr_t zero = 0;   ///< tuned: where slot 0 would be, if slots did not come around
-  std::uint64_t parity = 0;  ///< tuned: this lap's
   std::uint64_t room = 0;    ///< tuned: slots below it are free, a lap from where the worker was seen last
   LastBeat worker;           ///< of the worker, as seen last
+  std::uint32_t parity = 0;  ///< tuned: this lap's
 
   /// Index of the next slot.
   BELFRY_INLINE_FN std::uint64_t next() const { return (at - zero) / sizeof(port::Vector16); }
@@ -107,37 +107,47 @@ struct OwnRoom {
   std::uint64_t stall_ns;
 };
 
-/// Waits until `count` slots are free, and takes them. `room.producer` then stands behind them, in the lap
-/// that it has come to.
-BELFRY_SLOW_FN RingSlots take_own_slots(OwnRoom& room) {
+/// Waits until `room.count` slots are free. Then `room.producer` knows the free ones of the lap in which slot
+/// `stand` lies, and stands at it: at the first of them, or behind those that it takes.
+BELFRY_SLOW_FN Status wait_for_own_slots(OwnRoom& room, std::uint64_t stand) {
   Producer& p = room.producer;
-  RingSlots slots;
-  slots.first = p.next();
-  const std::uint64_t end = slots.first + room.count;
+  const std::uint64_t end = p.next() + room.count;
   if (!has_room(end, p.room)) {
+    Status status = Status::done;
     port::Patience patience(room.timeout);
     Pulse pulse(&room.ring.words->heartbeat, room.stall_ns, p.worker);
     while (!has_room(end, p.room = read_taken(room.ring) + slots_of(room.ring)))
-      if (!wait_for_room(room.ring, patience, pulse, slots.status)) break;
+      if (!wait_for_room(room.ring, patience, pulse, status)) break;
     p.worker = pulse.last();
-    if (slots.status != Status::done) return slots;
+    if (status != Status::done) return status;
   }
-  const std::uint64_t lap = end & ~(slots_of(room.ring) - 1);
+  const std::uint64_t lap = stand & ~(slots_of(room.ring) - 1);
   std::uint64_t limit = lap + slots_of(room.ring);
   if (!has_room(limit, p.room)) limit = p.room;
   p.zero = reinterpret_cast<std::uintptr_t>(room.ring.slots) - lap * sizeof(port::Vector16);
-  p.at = p.zero + end * sizeof(port::Vector16);
+  p.at = p.zero + stand * sizeof(port::Vector16);
   p.end = p.zero + limit * sizeof(port::Vector16);
-  p.parity = parity_of(room.ring, lap);
-  return slots;
+  p.parity = static_cast<std::uint32_t>(parity_of(room.ring, lap));
+  return Status::done;
 }
 
 BELFRY_INLINE_FN RingSlots reserve_own(const Ring& ring, Producer& producer, std::uint32_t count,
                                        port::Timeout timeout, std::uint64_t stall_ns) {
   OwnRoom room{ring, producer, count, timeout, stall_ns};
-  const RingSlots slots = take_own_slots(room);
+  RingSlots slots;
+  slots.first = producer.next();
+  slots.status = wait_for_own_slots(room, slots.first + count);
   producer = room.producer;
   return slots;
+}
+
+/// Waits for the next slot, which is not taken yet.
+BELFRY_INLINE_FN Status find_own_room(const Ring& ring, Producer& producer, port::Timeout timeout,
+                                      std::uint64_t stall_ns) {
+  OwnRoom room{ring, producer, 1, timeout, stall_ns};
+  const Status status = wait_for_own_slots(room, producer.next());
+  producer = room.producer;
+  return status;
 }
 
 /// Reserves only once there is room: a producer that gives up leaves no hole, at which the worker would stop.
@@ -200,13 +210,6 @@ BELFRY_INLINE_FN void store_descriptor(const Ring& ring, std::uint64_t index, po
   port::store_16(ring.slots + (index & (slots_of(ring) - 1)), descriptor);
 }
 
-/// \param room of one slot
-BELFRY_SLOW_FN RingSlots store_own_slowly(OwnRoom& room, port::Vector16 descriptor) {
-  const RingSlots slots = take_own_slots(room);
-  if (slots.status == Status::done) store_descriptor(room.ring, slots.first, descriptor);
-  return slots;
-}
-
 /// By value: a request whose address nobody takes stays in registers.
 BELFRY_SLOW_FN void store_rest(Ring ring, std::uint64_t first, wire::ProxyRequest request) {
   const std::uint32_t count = wire::proxy_descriptors(request);
@@ -224,21 +227,28 @@ BELFRY_INLINE_FN void store_request(const Ring& ring, std::uint64_t first,
   if (wire::proxy_descriptors(request) > 1) detail::store_rest(ring, first, request);
 }
 
-/// Protocol::tuned's put: one slot, and the store. \param descriptor without its parity
-BELFRY_INLINE_FN RingSlots store_own(const Ring& ring, Producer& producer, port::Vector16 descriptor,
-                                     port::Timeout timeout, std::uint64_t stall_ns) {
-  RingSlots slots;
-  if (producer.at == producer.end) {
-    detail::OwnRoom room{ring, producer, 1, timeout, stall_ns};
-    slots = detail::store_own_slowly(room, descriptor);
-    producer = room.producer;
-    return slots;
-  }
+/// Protocol::tuned: whether the next slot is known to be free.
+BELFRY_INLINE_FN bool has_slot(const Producer& producer) {
+  // Never a ring apart: 32 bits tell.
+  return static_cast<std::uint32_t>(producer.at) != static_cast<std::uint32_t>(producer.end);
+}
+
+/// Stores into it. \param descriptor without its parity
+BELFRY_INLINE_FN void store_next(Producer& producer, port::Vector16 descriptor) {
   descriptor.low |= producer.parity;
   port::store_16(reinterpret_cast<port::Vector16*>(producer.at), descriptor);
-  slots.first = producer.next();
   producer.at += sizeof(port::Vector16);
-  return slots;
+}
+
+/// The same, and waits for the slot where that is not known.
+BELFRY_INLINE_FN Status store_own(const Ring& ring, Producer& producer, port::Vector16 descriptor,
+                                  port::Timeout timeout, std::uint64_t stall_ns) {
+  if (!has_slot(producer)) {
+    const Status status = detail::find_own_room(ring, producer, timeout, stall_ns);
+    if (status != Status::done) return status;
+  }
+  store_next(producer, descriptor);
+  return Status::done;
 }
 
 /// Makes a put's payload visible before the descriptor that will name it (mutant:
