@@ -200,6 +200,33 @@ TYPED_TEST(Forwarding, AStalledThreadIsFoundAndForgiven) {
   EXPECT_EQ(channel.fault().kind, Fault::Kind::none);
 }
 
+// Fault: short calls, none of which lasts as long as a stall, that never find one, through one channel or
+// many.
+TYPED_TEST(Forwarding, ShortCallsFindAStalledThreadToo) {
+  std::atomic<bool> go{false};
+  Assisted<TypeParam> assisted(std::make_unique<StuckBell>(go), 50'000'000);
+  FakeQueue& q = assisted.queue;
+  const auto op =
+      device::gda::Channel<TypeParam>(q.view, 1).put_value(Thread{}, Place{0, 0}, std::uint64_t{1});
+  ASSERT_TRUE(op.ok());
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  Outcome o;
+  do {
+    o = device::gda::Channel<TypeParam>(q.view, 1).test(op);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } while (o.status == Status::timed_out && std::chrono::steady_clock::now() < until);
+  EXPECT_EQ(o.status, Status::completion_error);
+  EXPECT_EQ(o.fault.kind, Fault::Kind::worker_lost);
+  go = true;
+  ASSERT_TRUE(assisted.hears(op.index + 1));
+  q.complete(op.index);
+  // The heartbeat moves again.
+  do {
+    o = device::gda::Channel<TypeParam>(q.view, 1).test(op);
+  } while (!o.ok() && std::chrono::steady_clock::now() < until);
+  EXPECT_TRUE(o.ok());
+}
+
 // Fault: no stall limit taken for one that has passed; a heartbeat that stands while the thread has nothing
 // to do, so that a silent NIC is taken for a lost thread.
 TEST(ForwarderIdle, ASilentNicIsNotALostThread) {

@@ -10,22 +10,42 @@
 
 namespace belfry::device::gda {
 
-/// What waits for the NIC waits for that thread too, and asks this once a turn.
+/// What waits for the NIC waits for that thread too, and asks this once a turn. What was seen of its
+/// heartbeat stays with the queue, so that many short waits find a stall as one long one does.
 class ForwarderWatch {
  public:
-  BELFRY_FN explicit ForwarderWatch(const SendQueue& queue) : words_(queue.forwarder), pulse_(nullptr, 0) {}
+  BELFRY_FN explicit ForwarderWatch(const SendQueue& queue)
+      : words_(queue.forwarder), state_(queue.state), pulse_(nullptr, 0) {}
 
   BELFRY_FN bool is_lost() {
     if (words_ == nullptr) return false;
     if (!begun_) {
-      pulse_ = Pulse(&words_->heartbeat, words_->stall_ns);
+      pulse_ = Pulse(&words_->heartbeat, words_->stall_ns, seen_before());
       begun_ = true;
     }
-    return pulse_.is_lost();
+    const LastBeat before = pulse_.last();
+    const bool lost = pulse_.is_lost();
+    if (pulse_.last().since_ns != before.since_ns) keep(pulse_.last());
+    return lost;
   }
 
  private:
+  // The beat is released after its time, and acquired before it: between pollers of one queue, a beat may be
+  // found with a later time than its own, and is then given longer, but never with an older one.
+
+  BELFRY_FN LastBeat seen_before() const {
+    LastBeat last;
+    last.beat = port::load_acquire<port::Scope::gpu>(&state_->forwarder_beat);
+    last.since_ns = port::load<port::Scope::gpu>(&state_->forwarder_since);
+    return last;
+  }
+  BELFRY_FN void keep(const LastBeat& last) {
+    port::store<port::Scope::gpu>(&state_->forwarder_since, last.since_ns);
+    port::store_release<port::Scope::gpu>(&state_->forwarder_beat, last.beat);
+  }
+
   const ForwarderWords* words_;
+  QueueState* state_;
   Pulse pulse_;
   bool begun_ = false;
 };
