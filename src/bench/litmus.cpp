@@ -24,6 +24,7 @@ constexpr std::uint32_t kBlocks = 112;  // leaves some multiprocessors to the NI
 /// What the user may choose.
 struct Shape {
   std::uint32_t posters = 1;
+  bool by_warp = false;
   std::uint32_t batch = 1;
   bool from_memory = false;
   std::uint32_t traffic_mib = 1;
@@ -31,13 +32,21 @@ struct Shape {
 
   Grid grid() const { return {kBlocks, port::kWarpSize + traffic_threads}; }
   std::size_t traffic_bytes() const { return std::size_t{traffic_mib} << 20; }
-  std::size_t payload_bytes() const { return std::size_t{posters} * batch * kLitmusBytes; }
+  std::uint32_t lanes() const { return by_warp ? port::kWarpSize : 1; }
+  std::uint32_t threads() const { return posters * lanes(); }  ///< that post
+  std::size_t payload_bytes() const { return std::size_t{threads()} * batch * kLitmusBytes; }
 };
 
 Shape shape_of(const RunContext& run) {
   const auto number = [&](const char* name) { return static_cast<std::uint32_t>(run.parameter(name)); };
-  return {number("posters"), number("batch"), run.parameter("payload") != 0, number("traffic-mib"),
-          number("traffic-threads")};
+  Shape shape{number("posters"),     run.parameter("post-as") != 0,
+              number("batch"),       run.parameter("payload") != 0,
+              number("traffic-mib"), number("traffic-threads")};
+  if (shape.by_warp && shape.batch > kMostBatch / port::kWarpSize)
+    throw std::invalid_argument(
+        fmt::format("--batch {} of a whole warp is more than a doorbell's {} WQEs: at most {}", shape.batch,
+                    kMostBatch, kMostBatch / port::kWarpSize));
+  return shape;
 }
 
 struct Arm {
@@ -106,7 +115,7 @@ void measure(const RunContext& run, const Shape& shape, const DeviceGroup& group
     group.edit_window(
         pe, [](std::span<std::byte> window) { std::fill(window.begin(), window.end(), std::byte{}); });
   const auto results =
-      std::static_pointer_cast<LitmusResult>(runner.allocate(shape.posters * sizeof(LitmusResult)));
+      std::static_pointer_cast<LitmusResult>(runner.allocate(shape.threads() * sizeof(LitmusResult)));
   const auto traffic = group.pe(0).windows().memory(1).span();
   group.clear_start(0, 1, 128);
   LitmusJob job;
@@ -114,9 +123,10 @@ void measure(const RunContext& run, const Shape& shape, const DeviceGroup& group
   job.peer = 1;
   job.posters = shape.posters;
   job.is_control = !arm.safe;
+  job.lanes = shape.lanes();
   job.batch = shape.batch;
   job.from_memory = shape.from_memory;
-  job.rounds = std::max<std::uint64_t>(run.iterations() / (shape.posters * shape.batch), 1);
+  job.rounds = std::max<std::uint64_t>(run.iterations() / (shape.threads() * shape.batch), 1);
   job.source = {0, 0};
   job.target = {0, shape.payload_bytes()};
   job.landed = reinterpret_cast<const std::uint64_t*>(group.window(1).data() + shape.payload_bytes());
@@ -124,7 +134,7 @@ void measure(const RunContext& run, const Shape& shape, const DeviceGroup& group
   job.traffic_words = traffic.size() / sizeof(std::uint64_t);
   job.results = results.get();
   runner.run(arm.ordering, arm.mode, shape.grid(), job);
-  for (std::uint32_t i = 0; i < shape.posters; ++i) add(tally, results.get()[i], name);
+  for (std::uint32_t i = 0; i < shape.threads(); ++i) add(tally, results.get()[i], name);
 }
 
 Record record_of(const RunContext& run, const Shape& shape, const std::string& name, const Arm& arm,
@@ -142,6 +152,7 @@ Record record_of(const RunContext& run, const Shape& shape, const std::string& n
   set(record.parameters, "traffic_mib", std::int64_t{shape.traffic_mib});
   set(record.parameters, "traffic_threads", std::int64_t{shape.traffic_threads});
   set(record.parameters, "posters", std::int64_t{shape.posters});
+  set(record.parameters, "post_as", std::string(shape.by_warp ? "warp" : "thread"));
   set(record.parameters, "batch", std::int64_t{shape.batch});
   set(record.parameters, "payload", std::string(shape.from_memory ? "pointer" : "inline"));
   set(record.parameters, "claimed", std::string(arm.safe ? "safe" : "unsafe"));
@@ -212,8 +223,15 @@ Experiment litmus_experiment() {
                          "whose payload was an older one's (stale) or parts of two (torn), or that the NIC "
                          "refused, under traffic"}};
   experiment.parameters = {
-      {"posters", 64, 1, kMostPosters, "threads that post, each on a queue and in a block of its own"},
-      {"batch", 1, 1, kMostBatch, "WQEs a doorbell"},
+      {"posters", 64, 1, kMostPosters,
+       "threads or warps that post, each on a queue and in a block of its own"},
+      {"post-as",
+       0,
+       0,
+       1,
+       "a thread alone, or a warp with one doorbell for all its lanes",
+       {"thread", "warp"}},
+      {"batch", 1, 1, kMostBatch, "WQEs of a thread for each doorbell; of a warp's lanes 2 at most"},
       {"traffic-mib", 32, 1, 4096, "MiB that the other threads write to; an H200's L2 holds 50"},
       {"traffic-threads", 128, 0, 992, "of each block: they write as fast as they can"},
       {"payload", 0, 0, 1, "8 B in the WQE, or 32 B that the NIC fetches", {"inline", "pointer"}},

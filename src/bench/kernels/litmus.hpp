@@ -3,6 +3,8 @@
 /// Writes with sequence numbers, looked at behind each completion, while the memory system is kept busy: what
 /// a NIC fetches that was not ordered before its doorbell shows as a payload of before, or as half of one.
 
+#include <type_traits>
+
 #include "belfry/device/gda.hpp"
 #include "bench/kernels/jobs.hpp"
 #include "bench/kernels/put.hpp"
@@ -21,22 +23,24 @@ struct LitmusResult {
   KernelEnd end;
 };
 
-/// The first thread of each of the first `posters` blocks posts on a queue of its own, and has its warp to
-/// itself; all other threads write all over `traffic` until every poster has ended.
+/// The first warp of each of the first `posters` blocks posts on a queue of its own: its first thread alone,
+/// or each lane its own writes with one doorbell for all. All other threads write all over `traffic` until
+/// every poster has ended.
 struct LitmusJob {
   device::EndpointView view;
   std::uint32_t peer = 0;
   std::uint32_t posters = 1;
   bool is_control = false;   ///< a NIC that refuses a WQE is a finding, and no failure
-  std::uint32_t batch = 1;   ///< writes a doorbell
+  std::uint32_t lanes = 1;   ///< that post: 1, or a whole warp
+  std::uint32_t batch = 1;   ///< writes of a lane for a doorbell
   bool from_memory = false;  ///< payloads of kLitmusBytes that the NIC fetches; else 8 B in the WQE
   std::uint64_t rounds = 0;
-  device::Place source;              ///< `batch` payloads for each poster
+  device::Place source;              ///< `batch` payloads for each lane of each poster
   device::Place target;              ///< likewise, at the peer
   const std::uint64_t* landed;       ///< the target, where this kernel sees it
   std::uint64_t* traffic = nullptr;  ///< `traffic_words` words; the first counts the posters that have ended
   std::uint64_t traffic_words = 0;   ///< a power of two
-  LitmusResult* results = nullptr;   ///< [poster]
+  LitmusResult* results = nullptr;   ///< [poster * lanes + lane]
 };
 
 template <class Policy>
@@ -44,12 +48,17 @@ struct LitmusKernel {
   LitmusJob job;
 
   BELFRY_FN void operator()() const {
-    const std::uint32_t me = port::block_index();
-    if (me >= job.posters || port::thread_index() >= port::kWarpSize) return make_traffic();
-    if (port::thread_index() != 0) return;
+    const std::uint32_t block = port::block_index();
+    const std::uint32_t lane = port::thread_index();
+    if (block >= job.posters || lane >= port::kWarpSize) return make_traffic();
+    if (lane >= job.lanes) return;
     LitmusResult result;
-    post(result);
-    job.results[me] = result;
+    if (job.lanes == 1) {
+      post(device::Thread{}, block, result);
+    } else {
+      post(device::Warp{}, block * job.lanes + lane, result);
+    }
+    job.results[block * job.lanes + lane] = result;
     port::fetch_add<port::Scope::gpu, port::Order::release>(job.traffic, std::uint64_t{1});
   }
 
@@ -62,20 +71,22 @@ struct LitmusKernel {
 
   BELFRY_FN std::uint32_t words() const { return job.from_memory ? kLitmusWords : 1; }
 
-  BELFRY_FN void post(LitmusResult& result) const {
+  /// \param me the poster's number, or the lane's among all
+  template <class Group>
+  BELFRY_FN void post(Group group, std::uint32_t me, LitmusResult& result) const {
     device::gda::Channel<Policy> channel(job.view, job.peer, port::block_index());
-    const std::uint64_t first = std::uint64_t{port::block_index()} * job.batch;
+    const std::uint64_t first = std::uint64_t{me} * job.batch;
     const std::uint64_t* landed = job.landed + first * kLitmusWords;
     for (std::uint64_t round = 1; round <= job.rounds; ++round) {
       device::Operation op;
       for (std::uint32_t i = 0; i < job.batch && op.ok(); ++i)
-        op = put(channel, first + i, round,
+        op = put(group, channel, first + i, round,
                  i + 1 == job.batch ? device::gda::Announce::now : device::gda::Announce::later);
-      const device::Outcome outcome =
-          op.ok() ? channel.wait(device::Thread{}, op, kKernelTimeout) : outcome_of(op);
+      // All that was posted: a lane's own operation may not be the last one.
+      const device::Outcome outcome = op.ok() ? channel.flush(group, kKernelTimeout) : outcome_of(op);
       if (outcome.status == device::Status::completion_error && job.is_control) {
         ++result.writes;
-        ++result.refused;
+        if (port::thread_index() == 0) ++result.refused;
         return;
       }
       if (!outcome.ok()) {
@@ -87,16 +98,23 @@ struct LitmusKernel {
     }
   }
 
-  template <class Channel>
-  BELFRY_FN device::Operation put(Channel& channel, std::uint64_t slot, std::uint64_t round,
-                                  device::gda::Announce announce) const {
+  template <class Group, class Channel>
+  BELFRY_FN device::Operation put([[maybe_unused]] Group group, Channel& channel, std::uint64_t slot,
+                                  std::uint64_t round, device::gda::Announce announce) const {
     const device::Place remote = job.target + slot * kLitmusBytes;
-    if (!job.from_memory)
-      return channel.put_value(device::Thread{}, remote, value_of(round, 0), announce, kKernelTimeout);
     const device::Place local = job.source + slot * kLitmusBytes;
-    auto* source = reinterpret_cast<std::uint64_t*>(own_address(job.view, local));
-    for (std::uint32_t w = 0; w < kLitmusWords; ++w) source[w] = value_of(round, w);
-    return channel.put(device::Thread{}, remote, local, kLitmusBytes, announce, kKernelTimeout);
+    if (job.from_memory) {
+      auto* source = reinterpret_cast<std::uint64_t*>(own_address(job.view, local));
+      for (std::uint32_t w = 0; w < kLitmusWords; ++w) source[w] = value_of(round, w);
+    }
+    if constexpr (std::is_same_v<Group, device::Warp>) {
+      if (job.from_memory)
+        return channel.put_each(group, remote, local, kLitmusBytes, announce, kKernelTimeout);
+      return channel.put_value_each(group, remote, value_of(round, 0), announce, kKernelTimeout);
+    } else {
+      if (job.from_memory) return channel.put(group, remote, local, kLitmusBytes, announce, kKernelTimeout);
+      return channel.put_value(group, remote, value_of(round, 0), announce, kKernelTimeout);
+    }
   }
 
   BELFRY_FN void look(const std::uint64_t* landed, std::uint64_t round, LitmusResult& result) const {
@@ -120,7 +138,7 @@ struct LitmusKernel {
         at = at * 1664525u + 1013904223u;
         port::store_segment(area + ((at >> 4) & (units - 1)), {at, turn});
       }
-      if (turn % 16 == 0 && port::poll<port::Scope::gpu>(job.traffic) >= job.posters) return;
+      if (turn % 16 == 0 && port::poll<port::Scope::gpu>(job.traffic) >= job.posters * job.lanes) return;
     }
   }
 };
