@@ -1,7 +1,6 @@
 #include "proxy/ring_service.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 namespace belfry::proxy {
@@ -147,14 +146,11 @@ bool RingService::flush(Submitter& submitter, std::uint32_t peer) {
     const std::size_t room = submitter.depth() - lane.outstanding;
     const std::size_t count = std::min({lane.pending.size(), room, std::size_t{options_.chain}});
     if (count == 0) break;
-    std::array<Work, kMostChain> chain;
-    for (std::size_t i = 0; i < count; ++i) {
-      chain[i] = lane.pending[i];
-      chain[i].signaled = i + 1 == count;
-    }
-    const PostResult result = submitter.post(routes_.queues[peer], std::span(chain).first(count));
-    lane.pending.erase(lane.pending.begin(),
-                       lane.pending.begin() + static_cast<std::ptrdiff_t>(result.accepted));
+    const std::span<Work> chain = lane.pending.first(count);
+    chain.back().signaled = true;
+    const PostResult result = submitter.post(routes_.queues[peer], chain);
+    chain.back().signaled = result.accepted == count;  // else it may not be the next chain's last
+    lane.pending.pop_front(result.accepted);
     pending_ -= result.accepted;
     lane.outstanding += static_cast<std::uint32_t>(result.accepted);
     lane.since_signal += static_cast<std::uint32_t>(result.accepted);

@@ -64,9 +64,34 @@ class RingService {
   std::uint64_t completed() const { return completed_; }
 
  private:
-  /// Work for one queue that has not been accepted yet, in order.
+  /// Work of one queue that has not been accepted yet, in order, and in one piece, for a chain is posted from
+  /// where it lies.
+  class PendingWork {
+   public:
+    bool empty() const { return front_ == work_.size(); }
+    std::size_t size() const { return work_.size() - front_; }
+    const Work& front() const { return work_[front_]; }
+    std::span<Work> first(std::size_t count) { return std::span(work_).subspan(front_, count); }
+    void push_back(const Work& work) { work_.push_back(work); }
+    void pop_front(std::size_t count) {
+      front_ += count;
+      if (front_ < size()) return;
+      // Never more behind than in front: what is moved here, each pays for once.
+      work_.erase(work_.begin(), work_.begin() + static_cast<std::ptrdiff_t>(front_));
+      front_ = 0;
+    }
+    void clear() {
+      work_.clear();
+      front_ = 0;
+    }
+
+   private:
+    std::vector<Work> work_;
+    std::size_t front_ = 0;  ///< what lies before it has been accepted
+  };
+
   struct Lane {
-    std::deque<Work> pending;
+    PendingWork pending;
     std::uint32_t outstanding = 0;             ///< accepted and not known to be complete
     std::deque<std::uint32_t> signaled_sizes;  ///< how much each signaled completion stands for
     std::uint32_t since_signal = 0;

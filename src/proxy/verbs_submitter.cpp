@@ -22,9 +22,7 @@ wire::Syndrome syndrome_of(ibv_wc_status status) {
 }
 
 void fill(ibv_send_wr& request, ibv_sge& segment, const Work& work) {
-  request = {};
   request.wr_id = work.id;
-  request.sg_list = &segment;
   request.num_sge = work.bytes != 0 ? 1 : 0;
   request.send_flags = work.signaled ? unsigned{IBV_SEND_SIGNALED} : 0u;
   segment = {work.local, work.bytes, work.lkey};
@@ -56,7 +54,8 @@ void fill(ibv_send_wr& request, ibv_sge& segment, const Work& work) {
 }  // namespace
 
 VerbsSubmitter::VerbsSubmitter(std::shared_ptr<ibv_cq> cq, std::vector<host::VerbsQueue*> queues)
-    : cq_(std::move(cq)), queues_(std::move(queues)) {
+    : cq_(std::move(cq)), queues_(std::move(queues)), requests_(kMostChain), segments_(kMostChain) {
+  for (std::size_t i = 0; i < kMostChain; ++i) requests_[i].sg_list = &segments_[i];
   depth_ = ~0u;
   for (std::uint32_t i = 0; i < queues_.size(); ++i) {
     by_qpn_[queues_[i]->qpn()] = i;
@@ -65,18 +64,18 @@ VerbsSubmitter::VerbsSubmitter(std::shared_ptr<ibv_cq> cq, std::vector<host::Ver
 }
 
 PostResult VerbsSubmitter::post(std::uint32_t queue, std::span<const Work> chain) {
-  std::array<ibv_send_wr, kMostChain> requests;
-  std::array<ibv_sge, kMostChain> segments;
   const std::size_t count = std::min(chain.size(), kMostChain);
+  if (count == 0) return {};
   for (std::size_t i = 0; i < count; ++i) {
-    fill(requests[i], segments[i], chain[i]);
-    requests[i].next = i + 1 < count ? &requests[i + 1] : nullptr;
+    fill(requests_[i], segments_[i], chain[i]);
+    requests_[i].next = &requests_[i] + 1;
   }
+  requests_[count - 1].next = nullptr;
   ibv_send_wr* bad = nullptr;
   PostResult result;
-  result.error = ibv_post_send(queues_[queue]->qp(), requests.data(), &bad);
+  result.error = ibv_post_send(queues_[queue]->qp(), requests_.data(), &bad);
   result.accepted = result.error == 0 ? count
-                    : bad != nullptr  ? static_cast<std::size_t>(bad - requests.data())
+                    : bad != nullptr  ? static_cast<std::size_t>(bad - requests_.data())
                                       : 0;
   return result;
 }

@@ -27,6 +27,9 @@ class VerbsSubmitter final : public Submitter {
   std::vector<host::VerbsQueue*> queues_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_qpn_;
   std::uint32_t depth_ = 0;
+  // Used by each post again: filled in only as far as a work request needs.
+  std::vector<ibv_send_wr> requests_;
+  std::vector<ibv_sge> segments_;
 };
 
 }  // namespace belfry::proxy
