@@ -80,6 +80,15 @@ bool parse_poll(Config& config, std::string_view text) {
   return text == "doorbell" || text == "record";
 }
 
+bool parse_gpu(Config& config, std::string_view text) {
+  config.gpu.gpu.reset();
+  if (text == "auto") return true;
+  unsigned gpu = 0;
+  if (!parse_between(text, 0u, 63u, gpu)) return false;
+  config.gpu.gpu = gpu;
+  return true;
+}
+
 bool parse_rate(std::string_view text, double& value) { return parse_between(text, 0.0, 1.0, value); }
 
 std::string text_of(double value) {
@@ -180,10 +189,10 @@ constexpr ConfigVariable kVariables[] = {
        return t == "0" || t == "1";
      },
      [](const Config& c) { return std::string(c.direct_loopback ? "1" : "0"); }},
-    {"GPU", "--gpu", "N", "CUDA's number", "0..63", "the GPU whose memory queues may lie in",
-     [](Config& c, std::string_view t) { return parse_between(t, 0u, 63u, c.gpu.gpu); },
-     [](const Config& c) { return std::to_string(c.gpu.gpu); }},
-    {"GPU_BLOCKS", "--gpu-blocks", "N", "blocks", "1..64", "blocks of the engine on that GPU",
+    {"GPU", "--gpu", "N|auto", "CUDA's number", "0..63 or auto",
+     "the GPU that executes queues in GPU memory; auto: each GPU those in its own memory", parse_gpu,
+     [](const Config& c) { return c.gpu.gpu ? std::to_string(*c.gpu.gpu) : std::string("auto"); }},
+    {"GPU_BLOCKS", "--gpu-blocks", "N", "blocks", "1..64", "blocks of the engine on a GPU",
      [](Config& c, std::string_view t) { return parse_between(t, 1u, 64u, c.gpu.blocks); },
      [](const Config& c) { return std::to_string(c.gpu.blocks); }},
     {"GPU_WARPS", "--gpu-warps", "N", "warps a block", "1..8", "warps in each of its blocks",

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace belfry::softnic {
@@ -48,7 +49,7 @@ enum class GpuPoll : std::uint8_t {
 
 /// The engine for queues in GPU memory.
 struct GpuConfig {
-  unsigned gpu = 0;                     ///< CUDA's number
+  std::optional<unsigned> gpu;          ///< where it runs, by CUDA's number; unset: each queue's own GPU
   unsigned blocks = 1;                  ///< of threads
   unsigned warps = 8;                   ///< a block
   std::chrono::microseconds idle{200};  ///< without work for so long, it leaves the GPU

@@ -53,7 +53,7 @@ __device__ inline void store_entry(unsigned char* entry, const CqeWords& words, 
 /// By one lane. \param reach of what it stands for: moved by this warp, which has met since
 __device__ inline void push(const GpuRing& ring, std::uint64_t index, const Completion& c, Reach reach) {
   store_entry(entry_at(ring, index), words_of(ring, index, c),
-              ring.in_host_memory ? Reach::system : wider(reach, Reach::gpu));
+              ring.far ? Reach::system : wider(reach, Reach::gpu));
 }
 
 /// Whether `count` entries more would overwrite what the consumer has not released.

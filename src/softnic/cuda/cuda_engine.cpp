@@ -104,9 +104,21 @@ class CudaEngine final : public GpuEngine {
     check(cudaStreamSynchronize(stream_), "the engine's first launch");
   }
 
-  bool is_gpu_memory(const void* address, std::size_t bytes) override {
-    const auto* first = static_cast<const char*>(address);
-    return is_ours(first) && (bytes == 0 || is_ours(first + bytes - 1));
+  bool reach(MemoryOwner gpu, std::string& error) override {
+    try {
+      const Current current(options_.gpu);
+      int can = 0;
+      check(cudaDeviceCanAccessPeer(&can, options_.gpu, gpu), "peer access");
+      if (can == 0) throw std::runtime_error("the driver offers no peer access between them");
+      const cudaError_t code = cudaDeviceEnablePeerAccess(gpu, 0);
+      if (code != cudaErrorPeerAccessAlreadyEnabled) check(code, "peer access");
+      cudaGetLastError();
+      return true;
+    } catch (const std::exception& failure) {
+      cudaGetLastError();
+      error = failure.what();
+      return false;
+    }
   }
 
   Pinned pin(const HostRange& range) override {
@@ -161,6 +173,7 @@ class CudaEngine final : public GpuEngine {
     p.control = control_.get();
     p.status = status_.get();
     p.idle_ns = std::uint64_t{options_.idle_us} * 1000;
+    p.far_queues = far_queues_;
     p.slots = slots_;
     p.key_rows = key_rows_;
     p.launch = ++launches_;
@@ -229,15 +242,6 @@ class CudaEngine final : public GpuEngine {
     int chosen_ = 0;
   };
 
-  bool is_ours(const void* address) const {
-    cudaPointerAttributes attributes{};
-    if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
-      cudaGetLastError();
-      return false;
-    }
-    return attributes.type == cudaMemoryTypeDevice && attributes.device == options_.gpu;
-  }
-
   /// Looked at in steps: whoever pins does not leave holes.
   static bool is_pinned(const HostRange& range) {
     constexpr std::uint64_t kStep = 1 << 20;
@@ -287,6 +291,7 @@ class CudaEngine final : public GpuEngine {
       check(cudaMemcpyAsync(keys_.get(), staged_keys_.get(), keys.size_bytes(), cudaMemcpyHostToDevice,
                             stream_),
             "the engine's keys");
+    far_queues_ = std::any_of(queues.begin(), queues.end(), [](const GpuQueuePair& q) { return q.far; });
     slots_ = static_cast<std::uint32_t>(queues.size());
     key_rows_ = static_cast<std::uint32_t>(keys.size());
   }
@@ -305,6 +310,7 @@ class CudaEngine final : public GpuEngine {
   GpuArray<std::uint64_t> cq_producers_;
   GpuArray<std::uint64_t> receive_next_;
   GpuArray<Scratch> scratch_;
+  bool far_queues_ = false;
   std::uint32_t slots_ = 0;
   std::uint32_t key_rows_ = 0;
   std::uint32_t launches_ = 0;
@@ -312,9 +318,26 @@ class CudaEngine final : public GpuEngine {
   std::string error_;
 };
 
+MemoryOwner owner_of(const void* address) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+    cudaGetLastError();
+    return kHostMemory;
+  }
+  return attributes.type == cudaMemoryTypeDevice ? static_cast<MemoryOwner>(attributes.device) : kHostMemory;
+}
+
 }  // namespace
 
 }  // namespace belfry::softnic::cuda
+
+extern "C" __attribute__((visibility("default"))) belfry::softnic::MemoryOwner belfry_softnic_owner_of_memory(
+    const void* address, std::size_t bytes) {
+  using belfry::softnic::cuda::owner_of;
+  const auto* first = static_cast<const char*>(address);
+  const belfry::softnic::MemoryOwner owner = owner_of(first);
+  return bytes <= 1 || owner == owner_of(first + bytes - 1) ? owner : belfry::softnic::kHostMemory;
+}
 
 extern "C" __attribute__((visibility("default"))) belfry::softnic::GpuEngine* belfry_softnic_make_gpu_engine(
     const belfry::softnic::GpuEngineOptions& options, char* error, std::size_t error_bytes) {

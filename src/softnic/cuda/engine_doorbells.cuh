@@ -111,7 +111,7 @@ __device__ bool EngineWarp<constant>::look(bool all) {
   const std::uint32_t any = port::ballot(kFullWarp, news);
   if (any == 0) return false;
   // What posters stored before they rang is visible behind this.
-  acquire_fence();
+  acquire_fence(p_.far_queues);
   if (news && mine_.exists) take_doorbell(rung, word);
   port::sync_warp(kFullWarp);
   if (full_ || (any >> kStopLane & 1u) == 0) return true;
@@ -172,7 +172,7 @@ __device__ void EngineWarp<constant>::take_doorbell(const std::uint64_t (&rung)[
   // Read at a doorbell of another register, it could be ahead of its WQEs (A2).
   const bool hidden = (others[0] && !(mine_.has_rung && mine_.second_rings)) ||
                       (others[1] && !(mine_.has_rung && !mine_.second_rings));
-  if (!told && hidden) announce(swap_bytes(port::load_acquire<Scope::gpu>(mine_.record)));
+  if (!told && hidden) announce(swap_bytes(port::load_acquire<Scope::system>(mine_.record)));
 }
 
 template <bool constant>

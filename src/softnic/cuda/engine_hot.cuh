@@ -27,11 +27,15 @@ __device__ void EngineWarp<constant>::serve_hot_singles() {
   const BlockWords block = fetch_block(block_of_ring(mine_.hot.blocks, mine_.hot.block_mask, mine_.next));
   HotWrite w;
   if (!take_hot(mine_.hot, block, w)) return;
-  if (!mine_.hot.unordered) release_fence(mine_.stored);
+  Reach stored = mine_.stored;
+  if (!mine_.hot.unordered) {
+    release_fence(stored);
+    stored = Reach::none;
+  }
   store_hot(w);
-  mine_.stored = Reach::gpu;
+  mine_.stored = stored = wider(stored, reach_of(mine_.hot));
   if (w.signalled) {
-    push_hot(mine_.hot, mine_.next, mine_.completions++);
+    push_hot(mine_.hot, mine_.next, mine_.completions++, stored);
     mine_.stored = Reach::none;
   }
   mine_.next = mine_.producer;
@@ -80,7 +84,7 @@ __device__ bool EngineWarp<constant>::serve_hot_batches(std::uint32_t owner) {
   }
   port::sync_warp(kFullWarp);
   if (lane_ == owner) {
-    if (owed != 0) push_hot(hot, next + owed - 1, mine_.completions++);
+    if (owed != 0) push_hot(hot, next + owed - 1, mine_.completions++, stored);
     mine_.stored = owed != 0 ? Reach::none : stored;
     mine_.next += done;
   }
@@ -93,17 +97,17 @@ __device__ void EngineWarp<constant>::store_run(const HotWrites& hot, const HotW
   if (run == 0) return;
   if (hot.unordered) {
     if (lane_ < run) store_hot(w);
+    stored = wider(stored, reach_of(hot));
   } else {
     for (std::uint32_t i = 0; i < run; ++i) {
       if (lane_ == i) {
         release_fence(stored);
         store_hot(w);
       }
-      stored = Reach::gpu;
+      stored = reach_of(hot);
       port::sync_warp(kFullWarp);
     }
   }
-  stored = Reach::gpu;
 }
 
 }  // namespace belfry::softnic::cuda

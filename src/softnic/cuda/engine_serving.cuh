@@ -76,7 +76,7 @@ __device__ void EngineWarp<constant>::one_round(const GpuQueuePair& q, Turn& t) 
 template <bool constant>
 __device__ void EngineWarp<constant>::heat(const GpuQueuePair& q, std::uint32_t owner, const SingleWqe& w,
                                            const Move& move) {
-  const bool hot = w.inlined && w.bytes != 0 && move.reach == Reach::gpu;
+  const bool hot = w.inlined && w.bytes != 0 && move.failure == 0;
   if (port::shuffle(kFullWarp, hot ? 1u : 0u, 0) == 0) return;
   const std::uint32_t key = port::shuffle(kFullWarp, w.remote_key, 0);
   if (lane_ != owner || mine_.hot.blocks == nullptr) return;

@@ -45,6 +45,7 @@ struct EngineParameters {
   std::uint64_t idle_ns = 0;
   std::uint32_t slots = 0;
   std::uint32_t key_rows = 0;
+  bool far_queues = false;   ///< some lie outside this GPU's memory
   std::uint32_t launch = 0;  ///< what `finished` becomes
 };
 

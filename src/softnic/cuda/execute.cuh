@@ -49,7 +49,7 @@ __device__ inline Move check_single(const Tables& tables, const GpuQueuePair& q,
     return move;
   }
   unsigned char* local = nullptr;
-  bool local_on_gpu = true;
+  bool local_near = true;
   if (!w.inlined && w.bytes != 0) {
     const auto found = tables.find(w.local_key, q.pd, w.local, w.bytes, answered ? kAccessLocalWrite : 0u);
     if (found.fault != KeyFault::none) {
@@ -57,7 +57,7 @@ __device__ inline Move check_single(const Tables& tables, const GpuQueuePair& q,
       return move;
     }
     local = found.memory;
-    local_on_gpu = found.on_gpu;
+    local_near = found.near;
   }
   const std::uint32_t right = remote_right(w.opcode);
   typename Tables::Found remote;
@@ -76,7 +76,7 @@ __device__ inline Move check_single(const Tables& tables, const GpuQueuePair& q,
   const bool reads = w.opcode == wire::WqeOpcode::rdma_read;
   move.to = reads ? local : remote.memory;
   move.from = reads ? remote.memory : local;
-  move.reach = remote.on_gpu && local_on_gpu ? Reach::gpu : Reach::system;
+  move.reach = remote.near && local_near ? Reach::gpu : Reach::system;
   move.unordered = (remote.relaxed || q.unordered_writes) && w.opcode == wire::WqeOpcode::rdma_write &&
                    w.bytes <= kLaneBytes;
   return move;
@@ -142,12 +142,12 @@ __device__ inline Move check_general(const Tables& tables, const GpuQueuePair& q
         tables.find(piece.key, q.pd, piece.address, piece.bytes, answered ? kAccessLocalWrite : 0u);
     if (found.fault != KeyFault::none)
       move.failure = failure(wire::Syndrome::local_protection, kVendorLocalProtection);
-    if (!found.on_gpu) move.reach = Reach::system;
+    if (!found.near) move.reach = Reach::system;
     if (move.failure != 0) return move;
   }
   if (w.opcode == wire::WqeOpcode::nop) return move;
-  if (is_send(w.opcode)) {
-    // Receives of queues in GPU memory take immediates only.
+  if (is_send(w.opcode) || (w.opcode == wire::WqeOpcode::rdma_write_immediate && q.peer_elsewhere)) {
+    // Receives of queues in GPU memory take immediates only, and one engine counts them.
     move.failure = failure(wire::Syndrome::remote_invalid_request, kVendorRemoteInvalid);
     return move;
   }
@@ -164,7 +164,7 @@ __device__ inline Move check_general(const Tables& tables, const GpuQueuePair& q
   }
   if (remote.fault != KeyFault::none)
     move.failure = failure(wire::Syndrome::remote_access, kVendorRemoteAccess);
-  if (!remote.on_gpu) move.reach = Reach::system;
+  if (!remote.near) move.reach = Reach::system;
   move.to = remote.memory;
   return move;
 }

@@ -21,10 +21,12 @@ enum class Reach : std::uint32_t { none, gpu, system };
 __device__ inline Reach wider(Reach a, Reach b) { return a < b ? b : a; }
 
 /// What follows sees what whoever stored the values that were just polled had stored before.
-__device__ inline void acquire_fence() {
+/// \param far whether some of it may lie outside this GPU's memory
+__device__ inline void acquire_fence([[maybe_unused]] bool far) {
 #if defined(BELFRY_ENGINE_HALF_FENCES)
   asm volatile("fence.acquire.sys;" ::: "memory");
 #else
+  if (far) return port::fence<Scope::system>();
   port::fence<Scope::gpu>();
 #endif
 }

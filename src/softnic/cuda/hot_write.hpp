@@ -24,6 +24,8 @@ struct HotWrites {
   std::uint32_t user_index = 0;
   std::uint32_t log_entries = 0;
   bool unordered = false;
+  bool far_entry = false;  ///< the CQ lies outside the engine's GPU
+  bool far = false;        ///< it does, or the key's memory
 
   static constexpr std::uint32_t kSegments = 3;    ///< control, remote address, inline data
   static constexpr std::uint32_t kMostBytes = 12;  ///< that one inline segment holds
@@ -46,6 +48,7 @@ BELFRY_FN inline void heat(HotWrites& hot, const MkeyEntry& key, bool unordered)
   hot.last_offset = key.length - HotWrites::kMostBytes;
   hot.raw_key = Be32(key.key).raw();
   hot.unordered = unordered;
+  hot.far = hot.far_entry || !key.near;
 }
 
 /// \return false where the block is anything else than a hot WRITE

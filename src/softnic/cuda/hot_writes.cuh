@@ -43,9 +43,14 @@ __device__ inline void store_hot(const HotWrite& w) {
   }
 }
 
+/// How far the stores of a hot WRITE and of its completion reach.
+__device__ inline Reach reach_of(const HotWrites& hot) { return hot.far ? Reach::system : Reach::gpu; }
+
 /// The completion of the WQE at `index`, as the `entry`th of its CQ; everything that it stands for, by lanes
 /// that have met since, comes first.
-__device__ inline void push_hot(const HotWrites& hot, std::uint64_t index, std::uint64_t entry) {
+/// \param stored how far that reaches, and the entry
+__device__ inline void push_hot(const HotWrites& hot, std::uint64_t index, std::uint64_t entry,
+                                Reach stored) {
   Completion c;
   c.wqe_opcode = static_cast<std::uint8_t>(wire::WqeOpcode::rdma_write);
   c.counter = static_cast<std::uint16_t>(index);
@@ -54,7 +59,7 @@ __device__ inline void push_hot(const HotWrites& hot, std::uint64_t index, std::
   const wire::Cqe cqe = build_cqe(c, (entry >> hot.log_entries & 1) != 0);
   CqeWords words;
   memcpy(&words, &cqe, sizeof words);
-  store_entry(hot.entry, words, Reach::gpu);
+  store_entry(hot.entry, words, stored);
 }
 
 }  // namespace belfry::softnic::cuda

@@ -38,15 +38,14 @@ struct LaneQueue {
 __device__ inline HotWrites hot_writes_of(const GpuQueuePair& q) {
   HotWrites hot;
   const GpuRing& ring = q.completions;
-  if (!ring.collapsed || ring.shared || ring.in_host_memory || !q.reachable ||
-      q.max_message < HotWrites::kMostBytes)
-    return hot;
+  if (!ring.collapsed || ring.shared || !q.reachable || q.max_message < HotWrites::kMostBytes) return hot;
   hot.blocks = q.blocks;
   hot.entry = entry_at(ring, 0);
   hot.block_mask = q.block_mask;
   hot.qpn_segments = Be32(q.number << 8 | HotWrites::kSegments).raw();
   hot.user_index = q.user_index;
   hot.log_entries = ring.log_entries;
+  hot.far_entry = ring.far;
   return hot;
 }
 

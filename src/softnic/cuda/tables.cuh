@@ -29,7 +29,7 @@ struct Tables {
   struct Found {
     KeyFault fault = KeyFault::none;
     unsigned char* memory = nullptr;
-    bool on_gpu = true;
+    bool near = true;      ///< memory of this GPU
     bool relaxed = false;  ///< writes there may pass each other
   };
   __device__ Found find(std::uint32_t number, std::uint32_t pd, std::uint64_t address, std::uint64_t bytes,
@@ -42,7 +42,7 @@ struct Tables {
     }
     const MkeyEntry& entry = key(row);
     found.fault = check_entry(entry, number, pd, address, bytes, rights, &found.memory);
-    found.on_gpu = entry.on_gpu;
+    found.near = entry.near;
     found.relaxed = (entry.access & kAccessRelaxedOrdering) != 0;
     return found;
   }

@@ -22,6 +22,7 @@ class CompletionQueue {
   // Where queues in GPU memory complete here, the GPU engine writes the entries and nobody else.
   std::uint32_t gpu_slot = 0;
   std::uint64_t gpu_generation = 0;  ///< 0: it is the CPU's
+  MemoryOwner engine = kHostMemory;  ///< the GPU whose engine that is
   std::uint32_t sending_queues = 0;  ///< of those
   bool receives = false;             ///< one of them has receives that complete here
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "softnic/firmware/keys.hpp"
 #include "softnic/identity.hpp"
 #include "softnic/result.hpp"
 
@@ -52,9 +53,9 @@ struct CqAttributes {
   std::uint32_t uar = 0;            ///< page id at whose kUarCqDoorbell this CQ is armed
   bool collapsed = false;           ///< every CQE goes to entry 0
   bool ignore_overrun = false;
-  bool buffer_on_gpu = false;  ///< then only queues in GPU memory may complete here
-  bool record_on_gpu = false;  ///< then it is never armed
-  EventSink* sink = nullptr;   ///< may be null: no events
+  MemoryOwner buffer_owner = kHostMemory;  ///< a GPU: then only queues in GPU memory may complete here
+  MemoryOwner record_owner = kHostMemory;  ///< a GPU: then it is never armed
+  EventSink* sink = nullptr;               ///< may be null: no events
 };
 
 enum class QpState : std::uint8_t { reset = 0, init, rtr, rts, sqd, sqe, error };  // enum ibv_qp_state
@@ -66,11 +67,11 @@ struct QpAttributes {
   void* send_queue = nullptr;     ///< 64 B blocks
   std::uint32_t send_blocks = 0;  ///< power of two, or 0: no send queue
   void* receive_queue = nullptr;
-  std::uint32_t receive_entries = 0;  ///< power of two, or 0
-  std::uint32_t receive_stride = 0;   ///< bytes, a multiple of 16
-  void* doorbell_record = nullptr;    ///< wire::QpDoorbellRecord; null only with no_record
-  bool queues_on_gpu = false;         ///< the rings lie in GPU memory: the queue belongs to the GPU engine
-  bool record_on_gpu = false;
+  std::uint32_t receive_entries = 0;       ///< power of two, or 0
+  std::uint32_t receive_stride = 0;        ///< bytes, a multiple of 16
+  void* doorbell_record = nullptr;         ///< wire::QpDoorbellRecord; null only with no_record
+  MemoryOwner queues_owner = kHostMemory;  ///< of the rings; a GPU: the queue belongs to a GPU engine
+  MemoryOwner record_owner = kHostMemory;
   bool no_record = false;  ///< send_dbr_mode: the doorbell register's index is trusted
   std::uint32_t uar = 0;
   std::uint32_t send_cq = 0;
@@ -145,7 +146,7 @@ struct MkeyAttributes {
   void* memory = nullptr;    ///< where that address lies in this process
   std::uint32_t access = 0;  ///< Access bits
   std::uint8_t variant = 0;  ///< low byte of the key
-  bool on_gpu = false;       ///< that is GPU memory
+  MemoryOwner memory_owner = kHostMemory;
 };
 
 }  // namespace belfry::softnic

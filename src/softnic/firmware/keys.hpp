@@ -9,6 +9,11 @@
 
 namespace belfry::softnic {
 
+/// Whose memory something is: a GPU's, by CUDA's number, or the host's.
+using MemoryOwner = std::int16_t;
+inline constexpr MemoryOwner kHostMemory = -1;
+BELFRY_FN constexpr bool is_gpu(MemoryOwner owner) { return owner >= 0; }
+
 /// One row of the key table; the row's number is key >> 8.
 struct alignas(16) MkeyEntry {
   std::uint64_t address = 0;  ///< iova of the first byte
@@ -17,7 +22,8 @@ struct alignas(16) MkeyEntry {
   std::uint32_t key = 0;  ///< the whole key; 0: the row is free
   std::uint32_t pd = 0;
   std::uint32_t access = 0;
-  bool on_gpu = false;  ///< the memory is a GPU's: only the GPU engine can reach it
+  MemoryOwner owner = kHostMemory;  ///< a GPU's memory only a GPU engine can reach
+  bool near = false;                ///< in a GPU engine's tables: memory of its own GPU
 };
 
 enum class KeyFault : std::uint8_t {

@@ -124,8 +124,8 @@ Result<std::uint32_t> Nic::create_mkey(const MkeyAttributes& a) {
     impl_->keys.emplace_back();
   }
   impl_->keys[row] = {
-      a.address, a.length, static_cast<unsigned char*>(a.memory), (row << 8) | a.variant, a.pd,
-      a.access,  a.on_gpu};
+      a.address, a.length,      static_cast<unsigned char*>(a.memory), (row << 8) | a.variant, a.pd,
+      a.access,  a.memory_owner};
   impl_->gpu.note_change();
   ++pd->users;
   ++impl_->keys_used;
@@ -151,8 +151,8 @@ int Nic::forget_mkey(std::uint32_t key) {
   return 0;
 }
 
-bool Nic::is_gpu_memory(const void* address, std::size_t bytes) {
-  return impl_->gpu.is_gpu_memory(address, bytes);
+MemoryOwner Nic::owner_of(const void* address, std::size_t bytes) {
+  return impl_->gpu.owner_of(address, bytes);
 }
 
 std::size_t Nic::poll() {

@@ -46,8 +46,8 @@ class Nic {
   Result<std::uint32_t> create_mkey(const MkeyAttributes& attributes);
   int destroy_mkey(std::uint32_t key);
 
-  /// Whether the range is memory of the GPU whose queues this NIC executes.
-  bool is_gpu_memory(const void* address, std::size_t bytes);
+  /// Whose memory the range is: all of it one GPU's, or the host's. Without the NIC's lock.
+  MemoryOwner owner_of(const void* address, std::size_t bytes);
 
   Result<std::uint32_t> create_cq(const CqAttributes& attributes);
   int resize_cq(std::uint32_t cqn, void* buffer, unsigned log_entries);

@@ -17,7 +17,7 @@
 #include "softnic/firmware/nic.hpp"
 #include "softnic/firmware/queue_pair.hpp"
 #include "softnic/firmware/slot_table.hpp"
-#include "softnic/gpu/gpu_driver.hpp"
+#include "softnic/gpu/gpu_engines.hpp"
 #include "softnic/gpu/gpu_slots.hpp"
 
 namespace belfry::softnic {
@@ -97,7 +97,7 @@ class NicCore {
   GpuSlots gpu_queue_slots;
   GpuSlots gpu_cq_slots;
   std::uint64_t gpu_generations = 0;  ///< given out
-  GpuDriver gpu;                      ///< last: its thread uses the rest
+  GpuEngines gpu;                     ///< last: its threads use the rest
 
   /// Reused by the requester for the WQE in hand.
   alignas(64) unsigned char image[kMaxWqeBytes + wire::kBlockBytes];
@@ -112,7 +112,7 @@ class NicCore {
                    std::uint32_t rights, unsigned char** memory) const {
     const KeyFault fault = check_key(keys.data(), static_cast<std::uint32_t>(keys.size()), key, pd, address,
                                      bytes, rights, memory);
-    return fault == KeyFault::none && keys[key >> 8].on_gpu ? KeyFault::out_of_reach : fault;
+    return fault == KeyFault::none && is_gpu(keys[key >> 8].owner) ? KeyFault::out_of_reach : fault;
   }
   /// ns; read at most once a poll, and only where a timer needs it: a clock costs as much as a small
   /// WRITE.

@@ -119,7 +119,8 @@ struct QueuePair {
 
   std::uint32_t gpu_slot = 0;        ///< where the GPU engine knows it
   std::uint64_t gpu_generation = 0;  ///< changes with every reset
-  bool on_gpu() const { return attributes.queues_on_gpu; }
+  MemoryOwner engine = kHostMemory;  ///< the GPU whose engine executes it
+  bool on_gpu() const { return is_gpu(attributes.queues_owner); }
 
   bool gone = false;  ///< its memory went away twice: it is not touched again
   bool drain_reported = false;

@@ -54,14 +54,15 @@ QueuePair* place(NicCore& core, std::unique_ptr<QueuePair> qp) {
 }
 
 /// \return whether `cq` may take completions of a queue: its entries are written by the CPU, or by the GPU
-/// engine, and not by both
-bool may_complete(const CompletionQueue& cq, bool of_gpu_queue) {
-  if (!of_gpu_queue) return cq.gpu_generation == 0 && !cq.attributes().buffer_on_gpu;
-  return cq.gpu_generation != 0 || cq.users == 0;
+/// one GPU's engine, and not by two of them
+bool may_complete(const CompletionQueue& cq, MemoryOwner engine) {
+  if (!is_gpu(engine)) return cq.gpu_generation == 0 && !is_gpu(cq.attributes().buffer_owner);
+  return cq.gpu_generation != 0 ? cq.engine == engine : cq.users == 0;
 }
 
-void hand_to_gpu(NicCore& core, CompletionQueue& cq) {
+void hand_to_gpu(NicCore& core, CompletionQueue& cq, MemoryOwner engine) {
   if (cq.gpu_generation != 0) return;
+  cq.engine = engine;
   cq.gpu_slot = core.gpu_cq_slots.take();
   cq.gpu_generation = ++core.gpu_generations;
 }
@@ -69,8 +70,8 @@ void hand_to_gpu(NicCore& core, CompletionQueue& cq) {
 void hand_to_gpu(NicCore& core, QueuePair& qp) {
   qp.gpu_slot = core.gpu_queue_slots.take();
   qp.gpu_generation = ++core.gpu_generations;
-  hand_to_gpu(core, *qp.send_cq);
-  hand_to_gpu(core, *qp.receive_cq);
+  hand_to_gpu(core, *qp.send_cq, qp.engine);
+  hand_to_gpu(core, *qp.receive_cq, qp.engine);
   ++qp.send_cq->sending_queues;
   if (qp.attributes.receive_entries != 0) qp.receive_cq->receives = true;
   ++qp.uar->gpu_users;
@@ -196,19 +197,19 @@ Result<std::uint32_t> Nic::create_cq(const CqAttributes& a) {
   auto cq = std::make_unique<CompletionQueue>(a, core.in_hand);
   CompletionQueue* made = core.cqs.insert(std::move(cq));
   if (!made) return Errno{ENOMEM};
-  if (a.doorbell_record && !a.record_on_gpu) {
+  if (a.doorbell_record && !is_gpu(a.record_owner)) {
     auto* arm = static_cast<std::uint32_t*>(a.doorbell_record) + 1;
     std::atomic_ref<std::uint32_t>(*arm).store(wire::kCqNeverArmed, std::memory_order_relaxed);
   }
   // One whose record lies in GPU memory cannot be armed.
-  if (!a.record_on_gpu) uar->cqs.push_back(made);
+  if (!is_gpu(a.record_owner)) uar->cqs.push_back(made);
   return made->number;
 }
 
 int Nic::resize_cq(std::uint32_t cqn, void* buffer, unsigned log_entries) {
   ControlLock guard(*impl_);
   CompletionQueue* cq = impl_->cqs.find(cqn);
-  if (!cq || cq->gpu_generation != 0 || cq->attributes().buffer_on_gpu) return EINVAL;
+  if (!cq || cq->gpu_generation != 0 || is_gpu(cq->attributes().buffer_owner)) return EINVAL;
   CqAttributes wanted = cq->attributes();
   wanted.buffer = buffer;
   wanted.log_entries = log_entries;
@@ -232,6 +233,9 @@ int Nic::destroy_cq(std::uint32_t cqn) {
 
 Result<std::uint32_t> Nic::create_qp(const QpAttributes& a) {
   NicCore& core = *impl_;
+  // Starts it with its first queue, which takes no lock of the NIC's.
+  const MemoryOwner engine = is_gpu(a.queues_owner) ? core.gpu.engine_for(a.queues_owner) : kHostMemory;
+  if (is_gpu(a.queues_owner) && !is_gpu(engine)) return Errno{EOPNOTSUPP};
   ControlLock guard(core);
   ProtectionDomain* pd = core.pds.find(a.pd);
   Uar* uar = core.uars.find(a.uar);
@@ -242,14 +246,15 @@ Result<std::uint32_t> Nic::create_qp(const QpAttributes& a) {
   if (pd->owner != a.owner || send_cq->attributes().owner != a.owner ||
       receive_cq->attributes().owner != a.owner)
     return Errno{EINVAL};
-  if (!may_complete(*send_cq, a.queues_on_gpu) || !may_complete(*receive_cq, a.queues_on_gpu) ||
-      (a.record_on_gpu && !a.queues_on_gpu))
+  if (!may_complete(*send_cq, engine) || !may_complete(*receive_cq, engine) ||
+      (is_gpu(a.record_owner) && !is_gpu(engine)))
     return Errno{EINVAL};
   if (core.qps_used >= core.config.limits.qps) return Errno{ENOMEM};
   auto qp = std::make_unique<QueuePair>(a);
   qp->uar = uar;
   qp->send_cq = send_cq;
   qp->receive_cq = receive_cq;
+  qp->engine = engine;
   QueuePair* made = place(core, std::move(qp));
   if (!made) return Errno{ENOMEM};
   ++core.qps_used;

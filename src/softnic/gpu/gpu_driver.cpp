@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
 #include "softnic/firmware/failure.hpp"
 #include "softnic/firmware/nic_core.hpp"
-#include "softnic/gpu/gpu_library.hpp"
 #include "softnic/transport/requester.hpp"
 
 namespace belfry::softnic {
@@ -23,43 +21,11 @@ using namespace std::chrono_literals;
 constexpr auto kAwakePause = 20us;
 constexpr auto kLongestSettle = 10s;
 
-std::atomic<GpuDriver*> driver_of_process{nullptr};
-
 }  // namespace
 
-GpuDriver::GpuDriver(NicCore& core) : core_(core) {}
-
-GpuDriver::~GpuDriver() {
-  GpuDriver* self = this;
-  driver_of_process.compare_exchange_strong(self, nullptr);
-  quit_ = true;
-  if (thread_.joinable()) thread_.join();
-}
-
-bool GpuDriver::is_gpu_memory(const void* address, std::size_t bytes) {
-  if (!cuda_is_loaded()) return false;
-  std::call_once(loaded_, [this] { load(); });
-  return engine_ != nullptr && engine_->is_gpu_memory(address, bytes);
-}
-
-void GpuDriver::load() {
-  const GpuConfig& config = core_.config.gpu;
-  std::string error;
-  GpuEngineOptions options;
-  options.gpu = static_cast<int>(config.gpu);
-  options.blocks = config.blocks;
-  options.warps = config.warps;
-  options.idle_us = static_cast<unsigned>(config.idle.count());
-  auto engine = load_gpu_engine(options, error);
-  if (engine == nullptr) {
-    std::fprintf(stderr, "belfry softnic: no engine for queues in GPU memory: %s\n", error.c_str());
-    return;
-  }
-  engine_ = std::move(engine);
-  start_thread();
-}
-
-void GpuDriver::start_thread() {
+GpuDriver::GpuDriver(NicCore& core, MemoryOwner gpu, std::unique_ptr<GpuEngine> engine,
+                     const std::atomic<std::uint64_t>& changes, GpuPins& pins)
+    : core_(core), gpu_(gpu), engine_(std::move(engine)), changes_(changes), pins_(pins) {
   // The application's signals are for the application's threads.
   sigset_t all;
   sigset_t before;
@@ -67,24 +33,44 @@ void GpuDriver::start_thread() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread_.native_handle(), "belfry-gpu");
-  // CUDA is taken down at exit by a handler registered before this one, and so after it: by then the
-  // thread must have left it.
-  driver_of_process = this;
-  std::atexit([] {
-    if (GpuDriver* driver = driver_of_process.exchange(nullptr)) {
-      driver->quit_ = true;
-      if (driver->thread_.joinable()) driver->thread_.join();
-    }
-  });
+  pthread_setname_np(thread_.native_handle(), ("belfry-gpu" + std::to_string(gpu_)).c_str());
 }
 
-void GpuDriver::settle() {
-  if (engine_ == nullptr || quit_) return;
-  std::unique_lock lock(mutex_);
-  const std::uint64_t mine = ++asked_;
+GpuDriver::~GpuDriver() { stop(); }
+
+void GpuDriver::stop() {
+  quit_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void GpuDriver::reach(MemoryOwner gpu) {
+  if (gpu == gpu_) return;
+  std::string error;
+  if (engine_->reach(gpu, error)) {
+    const std::lock_guard lock(mutex_);
+    reachable_.insert(gpu);
+    return;
+  }
+  std::fprintf(stderr,
+               "belfry softnic: GPU %d cannot reach the memory of GPU %d (%s): its queues get access errors "
+               "there. Place both ends on GPUs with peer access, which `nvidia-smi topo -p2p rw` lists\n",
+               gpu_, gpu, error.c_str());
+}
+
+bool GpuDriver::reaches(MemoryOwner gpu) {
+  const std::lock_guard lock(mutex_);
+  return gpu == gpu_ || reachable_.contains(gpu);
+}
+
+std::uint64_t GpuDriver::ask() {
+  const std::lock_guard lock(mutex_);
   asking_.store(true, std::memory_order_release);
-  settled_.wait_for(lock, kLongestSettle, [&] { return served_ >= mine || quit_; });
+  return ++asked_;
+}
+
+void GpuDriver::await(std::uint64_t asked) {
+  std::unique_lock lock(mutex_);
+  settled_.wait_for(lock, kLongestSettle, [&] { return served_ >= asked || quit_; });
 }
 
 void GpuDriver::run() {
@@ -143,7 +129,11 @@ void GpuDriver::refresh() {
   GpuTables fresh;
   {
     ControlLock guard(core_);
-    fresh = take_gpu_snapshot(core_);
+    fresh = take_gpu_snapshot(core_, gpu_);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    drop_far_keys(fresh, reachable_);
   }
   for (std::size_t slot = 0; slot < fresh.queues.size(); ++slot) {
     const bool was_flushing = slot < tables_.queues.size() &&
@@ -162,8 +152,8 @@ void GpuDriver::apply_tables() {
   if (!stale_) return;
   const std::vector<HostRange> refused = pins_.update(*engine_, tables_.host_ranges);
   if (!refused.empty()) {
-    std::fprintf(stderr, "belfry softnic: %zu of %zu ranges of host memory are out of the GPU's reach (%s)\n",
-                 refused.size(), tables_.host_ranges.size(), engine_->error().c_str());
+    std::fprintf(stderr, "belfry softnic: %zu of %zu ranges of host memory are out of reach of GPU %d (%s)\n",
+                 refused.size(), tables_.host_ranges.size(), gpu_, engine_->error().c_str());
     drop_keys(tables_, refused);
   }
   generations_.resize(std::max(generations_.size(), tables_.queues.size()));
@@ -256,7 +246,7 @@ void GpuDriver::fail_queue(std::uint32_t slot, std::uint64_t generation, const G
 /// CUDA does not recover from most of its failures: the engine stays away, and queues in GPU memory stand
 /// still.
 void GpuDriver::give_up(const std::string& what) {
-  std::fprintf(stderr, "belfry softnic: the GPU engine stops: %s: %s\n", what.c_str(),
+  std::fprintf(stderr, "belfry softnic: the engine on GPU %d stops: %s: %s\n", gpu_, what.c_str(),
                engine_->error().c_str());
   broken_ = true;
 }

@@ -1,13 +1,14 @@
 #pragma once
 /// \file
-/// The NIC's side of its GPU engine: a thread that wakes the engine when a doorbell rings, gives it new
-/// tables when objects change, and hears of queues that fail. An engine that has nothing to do leaves the
+/// The NIC's side of the engine on one GPU: a thread that wakes the engine when a doorbell rings, gives it
+/// new tables when objects change, and hears of queues that fail. An engine that has nothing to do leaves the
 /// GPU.
 
 #include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -21,25 +22,28 @@ class NicCore;
 
 class GpuDriver {
  public:
-  explicit GpuDriver(NicCore& core);
+  /// Starts the thread. \param changes grows whenever the NIC's objects change \param pins all engines'
+  GpuDriver(NicCore& core, MemoryOwner gpu, std::unique_ptr<GpuEngine> engine,
+            const std::atomic<std::uint64_t>& changes, GpuPins& pins);
   ~GpuDriver();
   GpuDriver(const GpuDriver&) = delete;
   GpuDriver& operator=(const GpuDriver&) = delete;
 
-  /// Whether the range is memory of the GPU whose engine this is. The first such question of a process that
-  /// uses CUDA loads the engine. Never with the NIC's lock held.
-  bool is_gpu_memory(const void* address, std::size_t bytes);
+  MemoryOwner gpu() const { return gpu_; }
 
-  /// Objects have changed in a way that may wait until the engine next starts, or until a settle(). Any time.
-  void note_change() { changes_.fetch_add(1, std::memory_order_release); }
+  /// Lets the engine touch another GPU's memory; says so where the driver does not allow it.
+  void reach(MemoryOwner gpu);
+  /// Whether it may, or it is its own.
+  bool reaches(MemoryOwner gpu);
 
-  /// Returns when the engine touches nothing but what the NIC's objects name now. Never with the NIC's lock
-  /// held.
-  void settle();
+  // Never with the NIC's lock held: has the engine take its objects as they are now, and waits until it has.
+  std::uint64_t ask();
+  void await(std::uint64_t asked);
+
+  /// Ends engine and thread. Any number of times.
+  void stop();
 
  private:
-  void load();
-  void start_thread();
   void run();
   void run_awake();
   void run_asleep();
@@ -54,21 +58,21 @@ class GpuDriver {
   void wait_a_little();
 
   NicCore& core_;
-  std::once_flag loaded_;
+  const MemoryOwner gpu_;
   std::unique_ptr<GpuEngine> engine_;
-  std::thread thread_;
+  const std::atomic<std::uint64_t>& changes_;
+  GpuPins& pins_;
   std::atomic<bool> quit_{false};
-  std::atomic<std::uint64_t> changes_{1};
 
   std::mutex mutex_;
   std::condition_variable settled_;
-  std::uint64_t asked_ = 0;   ///< settle() calls; under mutex_
-  std::uint64_t served_ = 0;  ///< under mutex_
+  std::set<MemoryOwner> reachable_;  ///< other GPUs; under mutex_
+  std::uint64_t asked_ = 0;          ///< ask() calls; under mutex_
+  std::uint64_t served_ = 0;         ///< under mutex_
   std::atomic<bool> asking_{false};
 
   // Of the thread.
   GpuTables tables_;
-  GpuPins pins_;
   std::vector<std::uint64_t> generations_;     ///< of queues, as the engine has them
   std::vector<std::uint64_t> cq_generations_;  ///< likewise
   std::vector<bool> told_;                     ///< slots whose failure the NIC knows
@@ -80,6 +84,8 @@ class GpuDriver {
   bool stale_ = true;    ///< the engine has older tables
   bool broken_ = false;  ///< CUDA failed
   unsigned idle_turns_ = 0;
+
+  std::thread thread_;  ///< last: it uses the rest
 };
 
 }  // namespace belfry::softnic

@@ -1,9 +1,9 @@
 #pragma once
 /// \file
 /// The engine that executes the send queues which lie in GPU memory, as the NIC uses it. It lives in
-/// libbelfry-softnic-cuda.so, which is loaded when a GPU address is first registered; nothing here knows of
-/// CUDA. Calls other than is_gpu_memory() come from one thread (GpuDriver's), and never with the NIC's lock
-/// held.
+/// libbelfry-softnic-cuda.so, which is loaded when a program that uses CUDA first registers memory; nothing
+/// here knows of CUDA. Calls other than reach() come from one thread (GpuDriver's), and never with the NIC's
+/// lock held.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,10 +32,11 @@ class GpuEngine {
  public:
   virtual ~GpuEngine() = default;
 
-  /// Whether all of the range is memory of the engine's GPU. Any thread may ask.
-  virtual bool is_gpu_memory(const void* address, std::size_t bytes) = 0;
+  /// Makes the memory of another GPU reachable for the engine's. Any thread.
+  /// \return false where the driver refuses it, and why in `error`
+  virtual bool reach(MemoryOwner gpu, std::string& error) = 0;
 
-  /// Makes host memory reachable for the GPU.
+  /// Makes host memory reachable, for all GPUs.
   virtual Pinned pin(const HostRange& range) = 0;
   virtual void unpin(const HostRange& range) = 0;
 
@@ -60,7 +61,12 @@ class GpuEngine {
   virtual std::string error() const = 0;  ///< the last failure of CUDA
 };
 
-/// What the library exports, with C linkage. \return null where there is no GPU, with the reason in `error`
+// What the library exports, with C linkage.
+
+/// \return as GpuLibrary::owner_of()
+using OwnerOfMemory = MemoryOwner (*)(const void* address, std::size_t bytes);
+inline constexpr const char* kOwnerOfMemory = "belfry_softnic_owner_of_memory";
+/// \return null where there is no such GPU, with the reason in `error`
 using MakeGpuEngine = GpuEngine* (*)(const GpuEngineOptions& options, char* error, std::size_t error_bytes);
 inline constexpr const char* kMakeGpuEngine = "belfry_softnic_make_gpu_engine";
 

@@ -13,7 +13,7 @@ constexpr const char* kLibrary = "libbelfry-softnic-cuda.so";
 /// The folder that this code was loaded from, with a slash; "" where it is not known.
 std::string own_folder() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&load_gpu_engine), &info) == 0 || info.dli_fname == nullptr)
+  if (dladdr(reinterpret_cast<const void*>(&load_gpu_library), &info) == 0 || info.dli_fname == nullptr)
     return {};
   const std::string file = info.dli_fname;
   const std::size_t slash = file.rfind('/');
@@ -32,23 +32,38 @@ void* open_library(std::string& error) {
   return library;
 }
 
+class LoadedLibrary final : public GpuLibrary {
+ public:
+  LoadedLibrary(OwnerOfMemory tells_owner, MakeGpuEngine makes) : owner_of_(tells_owner), make_(makes) {}
+
+  MemoryOwner owner_of(const void* address, std::size_t bytes) override { return owner_of_(address, bytes); }
+  std::unique_ptr<GpuEngine> make_engine(const GpuEngineOptions& options, std::string& error) override {
+    std::array<char, 256> why{};
+    std::unique_ptr<GpuEngine> engine(make_(options, why.data(), why.size()));
+    if (engine == nullptr) error = why.data();
+    return engine;
+  }
+
+ private:
+  OwnerOfMemory owner_of_;
+  MakeGpuEngine make_;
+};
+
 }  // namespace
 
 bool cuda_is_loaded() { return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr; }
 
-std::unique_ptr<GpuEngine> load_gpu_engine(const GpuEngineOptions& options, std::string& error) {
+std::unique_ptr<GpuLibrary> load_gpu_library(std::string& error) {
   // Never closed: CUDA keeps what it registered.
   void* library = open_library(error);
   if (library == nullptr) return nullptr;
+  const auto owner_of = reinterpret_cast<OwnerOfMemory>(dlsym(library, kOwnerOfMemory));
   const auto make = reinterpret_cast<MakeGpuEngine>(dlsym(library, kMakeGpuEngine));
-  if (make == nullptr) {
+  if (owner_of == nullptr || make == nullptr) {
     error = std::string(kLibrary) + " is of another version";
     return nullptr;
   }
-  std::array<char, 256> why{};
-  std::unique_ptr<GpuEngine> engine(make(options, why.data(), why.size()));
-  if (engine == nullptr) error = why.data();
-  return engine;
+  return std::make_unique<LoadedLibrary>(owner_of, make);
 }
 
 }  // namespace belfry::softnic

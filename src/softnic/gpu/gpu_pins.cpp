@@ -15,6 +15,18 @@ HostRange between(std::uint64_t begin, std::uint64_t end) {
   return {reinterpret_cast<void*>(begin), end - begin};
 }
 
+/// What of `ranges` lies outside `hole`.
+std::vector<HostRange> without(const std::vector<HostRange>& ranges, const HostRange& hole) {
+  std::vector<HostRange> left;
+  for (const HostRange& range : ranges) {
+    const std::uint64_t before = std::min(end_of(range), begin_of(hole));
+    const std::uint64_t behind = std::max(begin_of(range), end_of(hole));
+    if (begin_of(range) < before) left.push_back(between(begin_of(range), before));
+    if (behind < end_of(range)) left.push_back(between(behind, end_of(range)));
+  }
+  return left;
+}
+
 }  // namespace
 
 bool overlap(const HostRange& a, const HostRange& b) {
@@ -39,27 +51,41 @@ std::vector<HostRange> join_pages(std::vector<HostRange> ranges) {
   return joined;
 }
 
-std::vector<HostRange> GpuPins::update(GpuEngine& engine, const std::vector<HostRange>& wanted) {
-  const std::vector<HostRange> pages = join_pages(wanted);
-  const auto is_wanted = [&pages](const Held& held) {
-    return std::find(pages.begin(), pages.end(), held.range) != pages.end();
-  };
-  std::vector<Held> kept;
-  for (const Held& held : held_) {
-    // What others pinned they may have let go since: asking again costs little.
-    if (held.ours && is_wanted(held)) kept.push_back(held);
-    if (held.ours && !is_wanted(held)) engine.unpin(held.range);
+/// Memory of which a part is wanted no longer may be another memory the next time: it is pinned anew, unless
+/// an engine that runs may be touching the rest.
+bool GpuPins::is_stale(const HostRange& held, const GpuEngine& engine) const {
+  std::vector<HostRange> unwanted{held};
+  for (const auto& [other, ranges] : wanted_) {
+    for (const HostRange& range : ranges) {
+      if (!overlap(range, held)) continue;
+      if (other != &engine) return false;
+      unwanted = without(unwanted, range);
+    }
   }
-  held_ = std::move(kept);
+  return !unwanted.empty();
+}
+
+std::vector<HostRange> GpuPins::not_held(const HostRange& wanted) const {
+  std::vector<HostRange> left{wanted};
+  for (const HostRange& held : held_) left = without(left, held);
+  return left;
+}
+
+std::vector<HostRange> GpuPins::update(GpuEngine& engine, const std::vector<HostRange>& wanted) {
+  const std::lock_guard lock(mutex_);
+  const std::vector<HostRange>& pages = wanted_[&engine] = join_pages(wanted);
+  std::erase_if(held_, [&](const HostRange& held) {
+    if (!is_stale(held, engine)) return false;
+    engine.unpin(held);
+    return true;
+  });
   std::vector<HostRange> refused;
   for (const HostRange& range : pages) {
-    if (std::any_of(held_.begin(), held_.end(), [&](const Held& held) { return held.range == range; }))
-      continue;
-    const Pinned pinned = engine.pin(range);
-    if (pinned == Pinned::refused) {
-      refused.push_back(range);
-    } else {
-      held_.push_back({range, pinned == Pinned::ours});
+    // What others pinned they may have let go since: asking again costs little.
+    for (const HostRange& piece : not_held(range)) {
+      const Pinned pinned = engine.pin(piece);
+      if (pinned == Pinned::refused) refused.push_back(piece);
+      if (pinned == Pinned::ours) held_.push_back(piece);
     }
   }
   return refused;

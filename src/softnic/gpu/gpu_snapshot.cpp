@@ -19,7 +19,7 @@ GpuQueueState state_of(const QueuePair& qp) {
 
 class Snapshot {
  public:
-  explicit Snapshot(NicCore& core) : core_(core) {}
+  Snapshot(NicCore& core, MemoryOwner gpu) : core_(core), gpu_(gpu) {}
 
   GpuTables take() {
     tables_.queues.resize(core_.gpu_queue_slots.size());
@@ -46,10 +46,10 @@ class Snapshot {
     ring.ignore_overrun = a.ignore_overrun;
     // A queue without receives completes nothing but sends, and yet counts twice.
     ring.shared = cq.sending_queues > 1 || cq.receives;
-    ring.in_host_memory = !a.buffer_on_gpu;
+    ring.far = a.buffer_owner != gpu_;
     tables_.cq_generations[cq.gpu_slot] = cq.gpu_generation;
-    if (!a.buffer_on_gpu) touch(a.buffer, std::uint64_t{a.entry_bytes} << a.log_entries);
-    if (!a.record_on_gpu) touch(a.doorbell_record, sizeof(wire::CqDoorbellRecord));
+    if (!is_gpu(a.buffer_owner)) touch(a.buffer, std::uint64_t{a.entry_bytes} << a.log_entries);
+    if (!is_gpu(a.record_owner)) touch(a.doorbell_record, sizeof(wire::CqDoorbellRecord));
     return ring;
   }
 
@@ -57,6 +57,7 @@ class Snapshot {
     const QpAttributes& a = qp.attributes;
     GpuQueuePair& q = tables_.queues[qp.gpu_slot];
     q.generation = qp.gpu_generation;
+    if (qp.engine != gpu_) return;
     q.blocks = static_cast<const unsigned char*>(a.send_queue);
     q.block_mask = a.send_blocks - 1;
     q.number = qp.number;
@@ -67,6 +68,7 @@ class Snapshot {
     q.pd = a.pd;
     q.state = state_of(qp);
     q.no_record = a.no_record;
+    q.far = a.queues_owner != gpu_ || (a.doorbell_record != nullptr && a.record_owner != gpu_);
     q.polls_record = !a.no_record && core_.config.gpu.poll == GpuPoll::record;
     q.unordered_writes = core_.config.gpu.unordered_writes;
     q.max_message = core_.config.limits.max_message;
@@ -77,7 +79,7 @@ class Snapshot {
     q.slid = qp.context.path.dlid;
     q.completions = ring_of(*qp.send_cq);
     pds_.insert(a.pd);
-    if (!a.record_on_gpu) touch(a.doorbell_record, sizeof(wire::QpDoorbellRecord));
+    if (!is_gpu(a.record_owner)) touch(a.doorbell_record, sizeof(wire::QpDoorbellRecord));
     touch(qp.uar->page, wire::kUarBytes);
     tables_.watched.push_back({q.doorbell, qp.gpu_slot});
     if (QueuePair* peer = find_direct_peer(core_, qp)) add_peer(q, qp, *peer);
@@ -95,6 +97,8 @@ class Snapshot {
     q.rnr_retries = qp.context.rnr_retry == 7 ? ~0u : qp.context.rnr_retry;
     pds_.insert(q.peer_pd);
     if (!peer.on_gpu() || peer.attributes.receive_entries == 0) return;
+    q.peer_elsewhere = peer.engine != gpu_;
+    if (q.peer_elsewhere) return;
     q.peer_slot = peer.gpu_slot;
     q.peer_receives = true;
     q.peer_receive_entries = peer.attributes.receive_entries;
@@ -104,26 +108,34 @@ class Snapshot {
 
   void add_keys() {
     tables_.keys = core_.keys;
-    for (const MkeyEntry& key : tables_.keys)
-      if (key.key != 0 && !key.on_gpu && pds_.contains(key.pd)) touch(key.memory, key.length);
+    for (MkeyEntry& key : tables_.keys) {
+      key.near = key.owner == gpu_;
+      if (key.key != 0 && !is_gpu(key.owner) && pds_.contains(key.pd)) touch(key.memory, key.length);
+    }
   }
 
   NicCore& core_;
+  const MemoryOwner gpu_;  ///< the engine's
   GpuTables tables_;
   std::set<std::uint32_t> pds_;  ///< whose keys the engine may meet
 };
 
 }  // namespace
 
-GpuTables take_gpu_snapshot(NicCore& core) { return Snapshot(core).take(); }
+GpuTables take_gpu_snapshot(NicCore& core, MemoryOwner gpu) { return Snapshot(core, gpu).take(); }
 
 void drop_keys(GpuTables& tables, const std::vector<HostRange>& refused) {
   for (MkeyEntry& key : tables.keys) {
     const HostRange memory{key.memory, key.length};
-    if (key.key != 0 && !key.on_gpu &&
+    if (key.key != 0 && !is_gpu(key.owner) &&
         std::any_of(refused.begin(), refused.end(), [&](const HostRange& r) { return overlap(r, memory); }))
       key.key = 0;
   }
+}
+
+void drop_far_keys(GpuTables& tables, const std::set<MemoryOwner>& reachable) {
+  for (MkeyEntry& key : tables.keys)
+    if (is_gpu(key.owner) && !key.near && !reachable.contains(key.owner)) key.key = 0;
 }
 
 }  // namespace belfry::softnic

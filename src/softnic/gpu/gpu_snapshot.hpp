@@ -2,13 +2,14 @@
 /// \file
 /// From the NIC's objects to the tables of its GPU engine.
 
+#include <set>
 #include <vector>
 
+#include "softnic/firmware/keys.hpp"
 #include "softnic/gpu/gpu_tables.hpp"
 
 namespace belfry::softnic {
 
-struct MkeyEntry;
 class NicCore;
 
 /// A register that wakes the engine.
@@ -25,10 +26,12 @@ struct GpuTables {
   std::vector<GpuWatch> watched;
 };
 
-/// \pre the NIC's lock is held
-GpuTables take_gpu_snapshot(NicCore& core);
+/// Of the engine on `gpu`: slots of the others' queues are there, and idle. \pre the NIC's lock is held
+GpuTables take_gpu_snapshot(NicCore& core, MemoryOwner gpu);
 
 /// Makes keys useless whose memory could not be pinned.
 void drop_keys(GpuTables& tables, const std::vector<HostRange>& refused);
+/// The same of keys to memory of another GPU that is not among those within reach.
+void drop_far_keys(GpuTables& tables, const std::set<MemoryOwner>& reachable);
 
 }  // namespace belfry::softnic

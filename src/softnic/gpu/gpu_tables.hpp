@@ -17,7 +17,8 @@ struct GpuRing {
   bool collapsed = false;
   bool ignore_overrun = false;
   bool shared = false;  ///< more than one queue completes here
-  bool in_host_memory = false;
+  /// It is not memory of the engine's GPU: entries are ordered for the whole system.
+  bool far = false;
 };
 
 enum class GpuQueueState : std::uint8_t {
@@ -26,7 +27,7 @@ enum class GpuQueueState : std::uint8_t {
   flushing,  ///< in error: whatever is posted is flushed
 };
 
-/// A queue pair whose send queue lies in GPU memory.
+/// A queue pair whose send queue lies in GPU memory, for the engine that executes it.
 struct alignas(16) GpuQueuePair {
   std::uint64_t generation = 0;  ///< 0: there is none; another number: another queue, or one that was reset
   const unsigned char* blocks = nullptr;
@@ -39,10 +40,12 @@ struct alignas(16) GpuQueuePair {
   GpuQueueState state = GpuQueueState::idle;
   bool no_record = false;
   bool polls_record = false;  ///< look at the record, not at the register
+  bool far = false;           ///< ring or record are not memory of the engine's GPU
   bool unordered_writes = false;
   bool reads = false;      ///< READ and atomics have somewhere to wait
   bool reachable = false;  ///< the other end is in this process and ready
   bool peer_receives = false;
+  bool peer_elsewhere = false;  ///< its receives belong to another GPU's engine
   std::uint32_t peer_pd = 0;
   std::uint32_t peer_access = 0;  ///< Access bits of the peer's queue
   std::uint32_t peer_slot = 0;    ///< where its receive index is kept

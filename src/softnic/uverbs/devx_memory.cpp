@@ -51,7 +51,7 @@ PrmOutcome devx_create_mkey(FileState& file, Mailbox& mailbox, DevxObject& objec
   attributes.address = C::start_addr::get(context);
   attributes.length = C::len::get(context);
   attributes.memory = place.memory;
-  attributes.on_gpu = place.on_gpu;
+  attributes.memory_owner = place.owner;
   attributes.access = access;
   attributes.variant = static_cast<std::uint8_t>(C::mkey_7_0::get(context));
   const Result<std::uint32_t> key = file.nic.create_mkey(attributes);
@@ -95,8 +95,8 @@ PrmOutcome devx_create_cq(FileState& file, Mailbox& mailbox, DevxObject& object)
   if (!placed.ok()) return placed;
   attributes.buffer = ring.memory;
   attributes.doorbell_record = record.memory;
-  attributes.buffer_on_gpu = ring.on_gpu;
-  attributes.record_on_gpu = record.on_gpu;
+  attributes.buffer_owner = ring.owner;
+  attributes.record_owner = record.owner;
   const Result<std::uint32_t> number = file.nic.create_cq(attributes);
   if (!number) return outcome_of(number.error());
   object.number = *number;

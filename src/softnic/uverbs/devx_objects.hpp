@@ -63,7 +63,7 @@ class DevxObject final : public Object, public EventSink {
 struct UmemPlace {
   UmemObject* umem = nullptr;
   void* memory = nullptr;
-  bool on_gpu = false;
+  MemoryOwner owner = kHostMemory;
 };
 
 /// Finds `bytes` at `offset` of a umem of this file.

@@ -51,7 +51,7 @@ PrmOutcome place_queues(FileState& file, const Mailbox& mailbox, QpAttributes& a
         place_in_umem(file, umem, In::wq_umem_offset::get(mailbox.in()), bytes, true, places.queues);
     if (!placed.ok()) return placed;
     attributes.receive_queue = places.queues.memory;
-    attributes.queues_on_gpu = places.queues.on_gpu;
+    attributes.queues_owner = places.queues.owner;
     attributes.send_queue = static_cast<std::byte*>(places.queues.memory) + receive_bytes;
   }
   // Without a record for sends one may still be there, for receives.
@@ -59,7 +59,7 @@ PrmOutcome place_queues(FileState& file, const Mailbox& mailbox, QpAttributes& a
                                           sizeof(wire::QpDoorbellRecord), true, places.record);
   if (!placed.ok() && !(attributes.no_record && attributes.receive_entries == 0)) return placed;
   attributes.doorbell_record = places.record.memory;
-  attributes.record_on_gpu = places.record.on_gpu;
+  attributes.record_owner = places.record.owner;
   return {};
 }
 

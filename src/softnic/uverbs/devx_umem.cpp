@@ -42,8 +42,9 @@ int reg_umem(FileState& file, IoctlCall& call) {
   if (call.has(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP) && page_sizes == 0) return EINVAL;
   umem.access = static_cast<std::uint32_t>(access);
   error =
-      check_registrable(file, umem.address, umem.bytes, (umem.access & kAccessLocalWrite) != 0, umem.on_gpu);
-  if (error == 0 && !umem.on_gpu) error = umem.locked.lock(umem.address, umem.bytes, file.enforce_memlock);
+      check_registrable(file, umem.address, umem.bytes, (umem.access & kAccessLocalWrite) != 0, umem.owner);
+  if (error == 0 && !is_gpu(umem.owner))
+    error = umem.locked.lock(umem.address, umem.bytes, file.enforce_memlock);
   if (error != 0) return error;
   umem.number = file.objects.insert(std::move(owned)) + 1;  // 0 stays what a field that nobody set says
 
@@ -68,11 +69,11 @@ PrmOutcome place_in_umem(FileState& file, std::uint32_t number, std::uint64_t of
   if (writable && (umem->access & kAccessLocalWrite) == 0)
     return bad_resource(DevxSyndrome::umem_not_writable);
   // The registration pinned nothing: look again whether the memory is still what it was.
-  if (bytes != 0 && !umem->on_gpu && check_pinnable(umem->address + offset, bytes, writable) != 0) {
+  if (bytes != 0 && !is_gpu(umem->owner) && check_pinnable(umem->address + offset, bytes, writable) != 0) {
     return bad_resource(DevxSyndrome::umem_not_writable);
   }
   place.umem = umem;
-  place.on_gpu = umem->on_gpu;
+  place.owner = umem->owner;
   place.memory = reinterpret_cast<void*>(umem->address + offset);
   return {};
 }

@@ -38,10 +38,10 @@ int make_key(FileState& file, MrObject& mr) {
   const MkeyAttributes& a = mr.attributes;
   const UserAddress start = reinterpret_cast<std::uintptr_t>(a.memory);
   if (const int error =
-          check_registrable(file, start, a.length, (a.access & kWrites) != 0, mr.attributes.on_gpu);
+          check_registrable(file, start, a.length, (a.access & kWrites) != 0, mr.attributes.memory_owner);
       error != 0)
     return error;
-  if (!mr.attributes.on_gpu) {
+  if (!is_gpu(mr.attributes.memory_owner)) {
     if (const int error = mr.locked.lock(start, a.length, file.enforce_memlock); error != 0) return error;
   }
   mr.attributes.variant = file.key_variant++;
@@ -55,9 +55,10 @@ int make_key(FileState& file, MrObject& mr) {
 
 }  // namespace
 
-int check_registrable(FileState& file, UserAddress start, std::uint64_t bytes, bool writable, bool& on_gpu) {
-  on_gpu = bytes != 0 && file.nic.is_gpu_memory(reinterpret_cast<const void*>(start), bytes);
-  return on_gpu ? 0 : check_pinnable(start, bytes, writable);
+int check_registrable(FileState& file, UserAddress start, std::uint64_t bytes, bool writable,
+                      MemoryOwner& owner) {
+  owner = bytes == 0 ? kHostMemory : file.nic.owner_of(reinterpret_cast<const void*>(start), bytes);
+  return is_gpu(owner) ? 0 : check_pinnable(start, bytes, writable);
 }
 
 int reg_mr(FileState& file, const WriteCall& call) {

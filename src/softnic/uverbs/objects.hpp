@@ -109,13 +109,14 @@ class UmemObject final : public Object {
   UserAddress address = 0;
   std::uint64_t bytes = 0;
   std::uint32_t access = 0;
-  bool on_gpu = false;
+  MemoryOwner owner = kHostMemory;
   LockedPages locked;
 };
 
 /// As check_pinnable(), and for a GPU's memory, which no page table of this process maps.
-/// \param[out] on_gpu whether it is that
-int check_registrable(FileState& file, UserAddress start, std::uint64_t bytes, bool writable, bool& on_gpu);
+/// \param[out] owner whose it is
+int check_registrable(FileState& file, UserAddress start, std::uint64_t bytes, bool writable,
+                      MemoryOwner& owner);
 
 /// Ends a command that has put `object` into the table: where its response could not be delivered, the
 /// object goes away again.

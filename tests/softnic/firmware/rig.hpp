@@ -65,7 +65,7 @@ class Side {
     bool no_record = false;
     bool collapsed = false;
     bool ignore_overrun = false;
-    bool on_gpu = false;  ///< rings and records say that they lie in GPU memory
+    MemoryOwner owner = kHostMemory;  ///< whose memory rings and records say that they are
     unsigned device = 0;
     std::uint64_t start = 0;
   };
@@ -101,6 +101,7 @@ class Side {
     a.length = bytes;
     a.memory = at;
     a.access = access;
+    a.memory_owner = nic.owner_of(at, bytes);
     const auto key = nic.create_mkey(a);
     EXPECT_TRUE(key);
     keys.push_back(*key);
@@ -307,7 +308,7 @@ class Side {
     a.uar = uar;
     a.collapsed = options.collapsed;
     a.ignore_overrun = options.ignore_overrun;
-    a.buffer_on_gpu = a.record_on_gpu = options.on_gpu;
+    a.buffer_owner = a.record_owner = options.owner;
     a.sink = &sink;
     return *nic.create_cq(a);
   }
@@ -324,7 +325,7 @@ class Side {
     }
     a.doorbell_record = options.no_record ? nullptr : records.data();
     a.no_record = options.no_record;
-    a.queues_on_gpu = a.record_on_gpu = options.on_gpu;
+    a.queues_owner = a.record_owner = options.owner;
     a.uar = uar;
     a.send_cq = a.receive_cq = cqn;
     a.user_index = 0x1234;

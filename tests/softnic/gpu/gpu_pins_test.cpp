@@ -14,7 +14,7 @@ HostRange at(std::uintptr_t address, std::uint64_t bytes) {
 /// Pins as CUDA does: no page twice.
 class FakeEngine final : public GpuEngine {
  public:
-  bool is_gpu_memory(const void*, std::size_t) override { return false; }
+  bool reach(MemoryOwner, std::string&) override { return true; }
   Pinned pin(const HostRange& range) override {
     if (std::any_of(refused.begin(), refused.end(), [&](const auto& r) { return overlap(r, range); }))
       return Pinned::refused;
@@ -65,12 +65,40 @@ TEST(GpuPins, LetsGoOfWhatItPinnedAndNoMore) {
   EXPECT_EQ(engine.pinned.size(), 1u);
   EXPECT_TRUE(pins.update(engine, {at(0x10000, 0x1000)}).empty());
   EXPECT_EQ(engine.pinned.size(), 1u);
-  // A region grows into the next page: one range again.
+  // A region grows into the next page, which is all that is new.
   EXPECT_TRUE(pins.update(engine, {at(0x10000, 0x1000), at(0x10800, 0x1000)}).empty());
-  ASSERT_EQ(engine.pinned.size(), 1u);
-  EXPECT_EQ(engine.pinned[0], at(0x10000, 0x2000));
+  ASSERT_EQ(engine.pinned.size(), 2u);
+  EXPECT_EQ(engine.pinned[1], at(0x11000, 0x1000));
   EXPECT_TRUE(pins.update(engine, {}).empty());
   EXPECT_TRUE(engine.pinned.empty());
+}
+
+// Fault: memory that is another's when it is named again, behind a pin of which a part was forgotten.
+TEST(GpuPins, PinsAnewWhatIsLeftOfARegion) {
+  FakeEngine engine;
+  GpuPins pins;
+  EXPECT_TRUE(pins.update(engine, {at(0x10000, 0x4000)}).empty());
+  EXPECT_TRUE(pins.update(engine, {at(0x11000, 0x1000)}).empty());
+  ASSERT_EQ(engine.pinned.size(), 1u);
+  EXPECT_EQ(engine.pinned[0], at(0x11000, 0x1000));
+}
+
+// Fault: memory that one engine lets go of while another's kernel is at it, or that two want and CUDA pins
+// once.
+TEST(GpuPins, AreSharedByTheEngines) {
+  FakeEngine first;
+  FakeEngine second;
+  GpuPins pins;
+  EXPECT_TRUE(pins.update(first, {at(0x10000, 0x2000)}).empty());
+  EXPECT_TRUE(pins.update(second, {at(0x11000, 0x2000)}).empty());
+  ASSERT_EQ(first.pinned.size(), 1u);
+  ASSERT_EQ(second.pinned.size(), 1u);
+  EXPECT_EQ(second.pinned[0], at(0x12000, 0x1000)) << "the page in between is pinned";
+  EXPECT_TRUE(pins.update(first, {}).empty());
+  EXPECT_EQ(first.pinned.size(), 1u) << "the other engine uses its second page";
+  second.pinned.push_back(first.pinned[0]);
+  EXPECT_TRUE(pins.update(second, {}).empty());
+  EXPECT_TRUE(second.pinned.empty());
 }
 
 // Fault: memory out of the GPU's reach that nobody hears of.

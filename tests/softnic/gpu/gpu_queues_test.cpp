@@ -1,9 +1,10 @@
-// Queues that lie in GPU memory, as the NIC keeps them. No engine runs here: what the CPU must not touch
-// stays as it is.
+// Queues that lie in GPU memory, as the NIC keeps them. The engine does nothing here: what the CPU must not
+// touch stays as it is.
 
 #include <gtest/gtest.h>
 
 #include "softnic/firmware/rig.hpp"
+#include "softnic/gpu/fake_gpu.hpp"
 #include "softnic/gpu/gpu_snapshot.hpp"
 
 namespace belfry::softnic {
@@ -14,14 +15,16 @@ using test::Side;
 
 Side::Options on_gpu() {
   Side::Options options;
-  options.on_gpu = true;
+  options.owner = 0;
   options.receive_entries = 0;
   return options;
 }
 
 class GpuQueues : public ::testing::Test {
  protected:
-  GpuQueues() : nic_(config(), MemoryHub::create()->open_port()) {}
+  GpuQueues() : nic_(config(), MemoryHub::create()->open_port()) {
+    nic_.impl().gpu.use(std::make_unique<test::FakeGpuLibrary>(std::make_shared<test::FakeGpus>()));
+  }
 
   static Config config() {
     Config c;
@@ -30,7 +33,7 @@ class GpuQueues : public ::testing::Test {
   }
   GpuTables snapshot() {
     ControlLock guard(nic_.impl());
-    return take_gpu_snapshot(nic_.impl());
+    return take_gpu_snapshot(nic_.impl(), 0);
   }
 
   Nic nic_;
@@ -72,7 +75,7 @@ TEST_F(GpuQueues, ShareNoCompletionQueueWithTheCpus) {
   a.uar = cpu.uar;
   a.send_cq = a.receive_cq = gpu.cqn;
   EXPECT_FALSE(nic_.create_qp(a)) << "a queue of the CPU on a CQ of the engine";
-  a.queues_on_gpu = true;
+  a.queues_owner = 0;
   a.send_cq = a.receive_cq = cpu.cqn;
   EXPECT_FALSE(nic_.create_qp(a)) << "and the reverse";
 }
@@ -127,7 +130,7 @@ TEST_F(GpuQueues, MemoryOfAGpuIsOutOfTheCpusReach) {
   a.length = 4096;
   a.memory = reinterpret_cast<void*>(a.address);
   a.access = Side::kAll;
-  a.on_gpu = true;
+  a.memory_owner = 0;
   const auto key = nic_.create_mkey(a);
   ASSERT_TRUE(key);
   const std::uint64_t value = 7;

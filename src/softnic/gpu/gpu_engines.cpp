@@ -1,0 +1,112 @@
+#include "softnic/gpu/gpu_engines.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "softnic/firmware/nic_core.hpp"
+
+namespace belfry::softnic {
+
+namespace {
+
+std::atomic<GpuEngines*> engines_of_process{nullptr};
+
+}  // namespace
+
+GpuEngines::GpuEngines(NicCore& core) : core_(core) {}
+
+GpuEngines::~GpuEngines() {
+  GpuEngines* self = this;
+  engines_of_process.compare_exchange_strong(self, nullptr);
+}
+
+void GpuEngines::use(std::unique_ptr<GpuLibrary> library) { library_ = std::move(library); }
+
+bool GpuEngines::load() {
+  if (library_ == nullptr && !cuda_is_loaded()) return false;
+  std::call_once(loaded_, [this] {
+    if (library_ != nullptr) return;
+    std::string error;
+    library_ = load_gpu_library(error);
+    if (library_ == nullptr)
+      std::fprintf(stderr, "belfry softnic: no engine for queues in GPU memory: %s\n", error.c_str());
+  });
+  return library_ != nullptr;
+}
+
+MemoryOwner GpuEngines::owner_of(const void* address, std::size_t bytes) {
+  if (!load()) return kHostMemory;
+  const MemoryOwner owner = library_->owner_of(address, bytes);
+  if (!is_gpu(owner)) return kHostMemory;
+  const std::lock_guard lock(mutex_);
+  meet(owner);
+  return owner;
+}
+
+/// Now, before a kernel runs that waits for an engine: CUDA might wait for that kernel.
+void GpuEngines::meet(MemoryOwner gpu) {
+  if (!seen_.insert(gpu).second) return;
+  for (const auto& driver : drivers_) driver->reach(gpu);
+}
+
+MemoryOwner GpuEngines::engine_for(MemoryOwner owner) {
+  if (!load()) return kHostMemory;
+  const MemoryOwner gpu = core_.config.gpu.gpu ? static_cast<MemoryOwner>(*core_.config.gpu.gpu) : owner;
+  const std::lock_guard lock(mutex_);
+  meet(owner);
+  GpuDriver* driver = find(gpu);
+  if (driver == nullptr) driver = make(gpu);
+  return driver != nullptr && driver->reaches(owner) ? gpu : kHostMemory;
+}
+
+GpuDriver* GpuEngines::find(MemoryOwner gpu) const {
+  const auto found = std::find_if(drivers_.begin(), drivers_.end(),
+                                  [&](const auto& driver) { return driver->gpu() == gpu; });
+  return found == drivers_.end() ? nullptr : found->get();
+}
+
+GpuDriver* GpuEngines::make(MemoryOwner gpu) {
+  if (failed_.contains(gpu)) return nullptr;
+  const GpuConfig& config = core_.config.gpu;
+  GpuEngineOptions options;
+  options.gpu = gpu;
+  options.blocks = config.blocks;
+  options.warps = config.warps;
+  options.idle_us = static_cast<unsigned>(config.idle.count());
+  std::string error;
+  auto engine = library_->make_engine(options, error);
+  if (engine == nullptr) {
+    failed_.insert(gpu);
+    std::fprintf(stderr, "belfry softnic: no engine on GPU %d, which queues need (BELFRY_SOFTNIC_GPU): %s\n",
+                 gpu, error.c_str());
+    return nullptr;
+  }
+  if (drivers_.empty()) stop_at_exit();
+  drivers_.push_back(std::make_unique<GpuDriver>(core_, gpu, std::move(engine), changes_, pins_));
+  for (const MemoryOwner other : seen_) drivers_.back()->reach(other);
+  return drivers_.back().get();
+}
+
+/// CUDA is taken down at exit by a handler registered before this one, and so after it: by then the threads
+/// must have left it.
+void GpuEngines::stop_at_exit() {
+  engines_of_process = this;
+  std::atexit([] {
+    if (GpuEngines* engines = engines_of_process.exchange(nullptr))
+      for (const auto& driver : engines->drivers_) driver->stop();
+  });
+}
+
+void GpuEngines::settle() {
+  std::vector<std::pair<GpuDriver*, std::uint64_t>> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& driver : drivers_) asked.emplace_back(driver.get(), 0);
+  }
+  // All at once: one may have to wait for another to leave its GPU.
+  for (auto& [driver, ticket] : asked) ticket = driver->ask();
+  for (const auto& [driver, ticket] : asked) driver->await(ticket);
+}
+
+}  // namespace belfry::softnic
