@@ -11,8 +11,8 @@ namespace {
 
 }  // namespace
 
-std::shared_ptr<host::QueueMemory> gpu_memory() { refuse(); }
-std::shared_ptr<host::QueueMemory> pinned_memory() { refuse(); }
-host::Placement gpu_placement() { refuse(); }
+std::shared_ptr<host::QueueMemory> gpu_memory(int) { refuse(); }
+std::shared_ptr<host::QueueMemory> pinned_memory(int) { refuse(); }
+host::Placement gpu_placement(int) { refuse(); }
 
 }  // namespace belfry::examples

@@ -45,7 +45,7 @@ void launch(const Pe& pe, const char* name, lanes::Grid grid, Kernel kernel) {
   kernel.report = report.get();
   if (pe.on_gpu) {
 #if defined(BELFRY_EXAMPLES_ON_GPU)
-    launch_on_gpu(grid.blocks, grid.threads, kernel);
+    launch_on_gpu(pe.gpu, grid.blocks, grid.threads, kernel);
 #endif
   } else {
     lanes::LaunchOptions options;

@@ -24,7 +24,8 @@ inline void check_cuda(cudaError_t code, const char* what) {
 
 /// On a stream of its own: the kernels of several PEs wait for each other, and must run at the same time.
 template <class Kernel>
-void launch_on_gpu(std::uint32_t blocks, std::uint32_t threads, const Kernel& kernel) {
+void launch_on_gpu(int gpu, std::uint32_t blocks, std::uint32_t threads, const Kernel& kernel) {
+  check_cuda(cudaSetDevice(gpu), "the PE's GPU");
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a CUDA stream");
   run_kernel<<<blocks, threads, 0, stream>>>(kernel);

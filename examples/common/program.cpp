@@ -33,6 +33,7 @@ struct Group {
   std::string root;
   Path path = Path::gda;
   bool on_gpu = false;
+  std::vector<int> gpus = {0};
 
   bool of_processes() const { return rank >= 0; }
 };
@@ -65,10 +66,18 @@ void Program::Impl::add_group_options() {
   app.add_option("--timeout", group.timeout, "Longest time that any step may take, s (default 20)")
       ->check(CLI::Range(1, 3600));
   auto* lanes =
-      app.add_option("--lanes", group.on_gpu, "What runs kernels: cpu (threads), or cuda (GPU 0)")
+      app.add_option("--lanes", group.on_gpu, "What runs kernels: cpu (threads), or cuda (a GPU)")
           ->type_name("LANES")
           ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"cpu", false}, {"cuda", true}})
                           .description(""));
+  app.add_option(
+         "--gpus", group.gpus,
+         "With --lanes cuda, GPUs by CUDA's numbers, separated by commas: kernels and memory of PE r are on "
+         "the one at r modulo their count (default 0)")
+      ->type_name("N[,N...]")
+      ->delimiter(',')
+      ->needs(lanes)
+      ->check(CLI::Range(0, 63));
   auto* rank = app.add_option("--rank", group.rank, "This process is one PE, the one of this number")
                    ->excludes(threads)
                    ->excludes(lanes);
@@ -100,16 +109,17 @@ Pe Program::Impl::make_pe(host::Bootstrap& bootstrap) const {
         std::chrono::seconds(group.timeout),
         group.path,
         group.on_gpu,
+        group.gpus[static_cast<std::size_t>(bootstrap.rank()) % group.gpus.size()],
         nullptr};
   if (!group.nic.empty()) pe.options.context.nic = group.nic;
   pe.options.timeout = pe.patience;
   if (!group.on_gpu) {
     pe.window_memory = host::host_queue_memory();
   } else if (group.path == Path::proxy) {
-    pe.window_memory = pinned_memory();
+    pe.window_memory = pinned_memory(pe.gpu);
   } else {
-    pe.window_memory = gpu_memory();
-    pe.options.placement = gpu_placement();
+    pe.window_memory = gpu_memory(pe.gpu);
+    pe.options.placement = gpu_placement(pe.gpu);
   }
   return pe;
 }
@@ -152,7 +162,7 @@ std::vector<host::WindowOptions> Pe::placed(std::vector<host::WindowOptions> win
 
 std::shared_ptr<void> Pe::shared_memory(std::size_t bytes) const {
   constexpr std::size_t kPage = 4096;
-  const auto memory = on_gpu ? pinned_memory() : host::host_queue_memory();
+  const auto memory = on_gpu ? pinned_memory(gpu) : host::host_queue_memory();
   return memory->allocate((bytes + kPage - 1) / kPage * kPage);
 }
 

@@ -30,6 +30,7 @@ struct Pe {
   std::chrono::seconds patience;        ///< how long anything may take
   Path path = Path::gda;
   bool on_gpu = false;  ///< where kernels run, else on CPU lanes
+  int gpu = 0;          ///< then which, by CUDA's number
   /// Where windows lie: host memory on lanes. On a GPU its own for mini-gda, and for mini-proxy pinned host
   /// memory, which the worker's NIC reaches too.
   std::shared_ptr<host::QueueMemory> window_memory;
@@ -63,7 +64,8 @@ class Program {
   Program(std::string name, std::string description, PeRange pes);
   ~Program();
 
-  /// An option of the example's own, beside --pes, --nic, --lanes, --timeout, --rank, --size and --root.
+  /// An option of the example's own, beside --pes, --nic, --lanes, --gpus, --timeout, --rank, --size and
+  /// --root.
   void option(const std::string& flag, std::uint64_t& value, std::uint64_t least, std::uint64_t most,
               const std::string& help);
 

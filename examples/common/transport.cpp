@@ -25,8 +25,8 @@ proxy::EndpointOptions proxy_options(const Pe& pe, bool self_queues) {
   options.timeout = pe.options.timeout;
   options.pin = false;  // as above
   if (pe.on_gpu) {
-    options.ring_memory = pinned_memory();
-    options.state = {device::MemoryKind::own, gpu_memory()};
+    options.ring_memory = pinned_memory(pe.gpu);
+    options.state = {device::MemoryKind::own, gpu_memory(pe.gpu)};
   }
   return options;
 }

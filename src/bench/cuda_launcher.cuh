@@ -117,11 +117,13 @@ void visit_results(Job& job, const Visit& visit) {
 
 class CudaLauncher {
  public:
-  CudaLauncher() {
-    check_cuda(
-        cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-        "--lanes cuda finds no GPU that CUDA can use (`belfry doctor gpu` says more; without it kernels "
-        "run on CPU lanes)");
+  explicit CudaLauncher(int gpu) : gpu_(gpu) {
+    const std::string none =
+        "--lanes cuda finds no GPU " + std::to_string(gpu) +
+        " that CUDA can use (`belfry doctor gpu` says more; without --lanes cuda kernels "
+        "run on CPU lanes)";
+    check_cuda(cudaSetDevice(gpu), none.c_str());
+    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), none.c_str());
   }
   ~CudaLauncher() { cudaStreamDestroy(stream_); }
   CudaLauncher(const CudaLauncher&) = delete;
@@ -129,8 +131,14 @@ class CudaLauncher {
 
   const char* name() const { return "cuda"; }
   cudaStream_t stream() const { return stream_; }
-  std::shared_ptr<void> allocate(std::size_t bytes) { return twins_.allocate(bytes); }
+  /// Makes it the calling thread's GPU, which others that serve the thread may have changed.
+  void use() const { check_cuda(cudaSetDevice(gpu_), "the kernels' GPU"); }
+  std::shared_ptr<void> allocate(std::size_t bytes) {
+    use();
+    return twins_.allocate(bytes);
+  }
   std::shared_ptr<void> place(const void* contents, std::size_t bytes) {
+    use();
     void* gpu = nullptr;
     check_cuda(cudaMalloc(&gpu, bytes), "GPU memory");
     std::shared_ptr<void> memory(gpu, [](void* at) { cudaFree(at); });
@@ -141,6 +149,7 @@ class CudaLauncher {
 
   template <class Kernel>
   void launch(std::uint32_t blocks, std::uint32_t threads, Kernel kernel) {
+    use();
     std::vector<void*> entered;
     visit_results(kernel.job, [&](auto*& pointer) {
       if (pointer == nullptr) return;
@@ -154,6 +163,7 @@ class CudaLauncher {
   }
 
   Clock clock() {
+    use();
     const auto result = std::static_pointer_cast<std::uint64_t>(allocate(2 * sizeof(std::uint64_t)));
     std::uint64_t* const on_gpu = twins_.enter(result.get(), stream_);
     measure_clock<<<1, 1, 0, stream_>>>(5'000'000, on_gpu);
@@ -164,6 +174,7 @@ class CudaLauncher {
   }
 
  private:
+  int gpu_;
   cudaStream_t stream_ = nullptr;
   Twins twins_;
 };

@@ -6,6 +6,8 @@
 
 namespace belfry::bench {
 
-std::unique_ptr<KernelRunner> make_cuda_runner() { return std::make_unique<RunnerOf<CudaLauncher>>(); }
+std::unique_ptr<KernelRunner> make_cuda_runner(int gpu) {
+  return std::make_unique<RunnerOf<CudaLauncher>>(gpu);
+}
 
 }  // namespace belfry::bench

@@ -14,8 +14,8 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<KernelRunner> make_cuda_runner() { refuse(); }
-std::unique_ptr<LitmusRunner> make_litmus_runner() { refuse(); }
-std::unique_ptr<ResidencyRunner> make_residency_runner() { refuse(); }
+std::unique_ptr<KernelRunner> make_cuda_runner(int) { refuse(); }
+std::unique_ptr<LitmusRunner> make_litmus_runner(int) { refuse(); }
+std::unique_ptr<ResidencyRunner> make_residency_runner(int) { refuse(); }
 
 }  // namespace belfry::bench

@@ -7,6 +7,8 @@
 #include "belfry/device/policy.hpp"
 #include "belfry/host/errors.hpp"
 #include "belfry/host/thread_bootstrap.hpp"
+#include "bench/experiment.hpp"
+#include "bench/gpu_window.hpp"
 
 namespace belfry::bench {
 
@@ -29,12 +31,14 @@ void on_each_rank(std::vector<std::unique_ptr<host::Bootstrap>>& members,
   }
 }
 
-DeviceGroup::DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOptions options)
-    : memory_(options.windows.empty() ? nullptr : options.windows.front().memory),
-      members_(host::make_thread_bootstrap(pes)),
-      endpoints_(members_.size()) {
-  options.context.nic = nic;
+DeviceGroup::DeviceGroup(const RunContext& run, int pes, const host::DeviceEndpointOptions& asked)
+    : members_(host::make_thread_bootstrap(pes)), endpoints_(members_.size()) {
+  memories_.resize(members_.size());
   on_each_rank(members_, [&](std::size_t rank, host::Bootstrap& member) {
+    host::DeviceEndpointOptions options = asked;
+    options.context.nic = run.options().nic;
+    place_for_lanes(run, rank, options);
+    if (!options.windows.empty()) memories_[rank] = options.windows.front().memory;
     endpoints_[rank] = std::make_unique<host::DeviceEndpoint>(member, options);
   });
 }
@@ -42,28 +46,31 @@ DeviceGroup::DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOp
 std::vector<std::byte> DeviceGroup::read_window(int rank) const {
   const std::span<std::byte> window = this->window(rank);
   std::vector<std::byte> copy(window.size());
-  if (memory_ == nullptr) {
+  const auto& memory = memories_[static_cast<std::size_t>(rank)];
+  if (memory == nullptr) {
     std::copy(window.begin(), window.end(), copy.begin());
   } else {
-    memory_->read(copy.data(), window.data(), window.size());
+    memory->read(copy.data(), window.data(), window.size());
   }
   return copy;
 }
 
 void DeviceGroup::edit_window(int rank, const std::function<void(std::span<std::byte>)>& edit) const {
   const std::span<std::byte> window = this->window(rank);
-  if (memory_ == nullptr) return edit(window);
+  const auto& memory = memories_[static_cast<std::size_t>(rank)];
+  if (memory == nullptr) return edit(window);
   std::vector<std::byte> copy = read_window(rank);
   edit(copy);
-  memory_->write(window.data(), copy.data(), copy.size());
+  memory->write(window.data(), copy.data(), copy.size());
 }
 
 void DeviceGroup::clear_start(int rank, std::uint32_t window, std::size_t bytes) const {
   std::byte* begin = pe(rank).windows().memory(window).data();
-  if (memory_ == nullptr) {
+  const auto& memory = memories_[static_cast<std::size_t>(rank)];
+  if (memory == nullptr) {
     std::fill_n(begin, bytes, std::byte{});
   } else {
-    memory_->fill(begin, std::byte{}, bytes);
+    memory->fill(begin, std::byte{}, bytes);
   }
 }
 

@@ -13,6 +13,8 @@
 
 namespace belfry::bench {
 
+class RunContext;
+
 /// Calls `body` for every member of a group, each in a thread of its own, and waits for all. Throws what one
 /// of them threw.
 void on_each_rank(std::vector<std::unique_ptr<host::Bootstrap>>& members,
@@ -20,9 +22,9 @@ void on_each_rank(std::vector<std::unique_ptr<host::Bootstrap>>& members,
 
 class DeviceGroup {
  public:
-  /// Opens the device and connects. Throws host::Error.
-  /// \param nic as --nic says it
-  DeviceGroup(const std::string& nic, int pes, host::DeviceEndpointOptions options);
+  /// Opens the run's device and connects, windows and queues where the run's kernels reach them. Throws
+  /// host::Error.
+  DeviceGroup(const RunContext& run, int pes, const host::DeviceEndpointOptions& options);
 
   int size() const { return static_cast<int>(endpoints_.size()); }
   const host::DeviceEndpoint& pe(int rank) const { return *endpoints_[static_cast<std::size_t>(rank)]; }
@@ -39,7 +41,8 @@ class DeviceGroup {
   void clear_start(int rank, std::uint32_t window, std::size_t bytes) const;
 
  private:
-  std::shared_ptr<host::QueueMemory> memory_;  ///< of the windows; null: host memory
+  /// Of each PE's windows; null: host memory.
+  std::vector<std::shared_ptr<host::QueueMemory>> memories_;
   std::vector<std::unique_ptr<host::Bootstrap>> members_;
   std::vector<std::unique_ptr<host::DeviceEndpoint>> endpoints_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <numeric>
 #include <random>
@@ -13,6 +14,15 @@ namespace {
 std::string join(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string join(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(number);
+  }
   return text;
 }
 
@@ -140,7 +150,12 @@ Record RunContext::record(const std::string& arm, const std::string& metric) con
   set(record.parameters, "iterations", static_cast<std::int64_t>(iterations()));
   set(record.parameters, "processes", std::int64_t{options_.processes});
   set(record.parameters, "seed", static_cast<std::int64_t>(options_.seed));
-  if (options_.lanes != "cpu") set(record.parameters, "lanes", options_.lanes);
+  if (options_.lanes != "cpu") {
+    set(record.parameters, "lanes", options_.lanes);
+    set(record.parameters, "gpus", join(options_.gpus));
+    if (const char* engine = std::getenv("BELFRY_SOFTNIC_GPU"))
+      set(record.parameters, "engine_gpu", std::string(engine));
+  }
   if (options_.quick) set(record.parameters, "quick", true);
   record.versions = versions_;
   return record;

@@ -51,6 +51,7 @@ struct Options {
   std::uint64_t seed = 1;         ///< of everything random, the order of the arms included
   Fields parameters;              ///< the experiment's own
   std::string lanes = "cpu";      ///< what runs kernels: cpu or cuda
+  std::vector<int> gpus = {0};    ///< with cuda, by CUDA's numbers: rank r's kernels and memory are on r % n
   std::string completions_place = "gpu";  ///< with cuda, where completion queues lie: gpu or host
   std::string record_place = "gpu";       ///< with cuda, where doorbell records lie
   std::string listen_at;  ///< HOST:PORT: a launcher has started the other process, which connects here

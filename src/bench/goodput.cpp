@@ -97,8 +97,7 @@ class GoodputBench {
       host::DeviceEndpointOptions options = device_options(window_bytes());
       options.queues_a_peer = queues_;
       options.blocks = kQueueBlocks;
-      place_for_lanes(run_, options);
-      gda_.emplace(run_.options().nic, 2, options);
+      gda_.emplace(run_, 2, options);
       gda_->edit_window(0, [&](std::span<std::byte> window) { fill_source(window); });
     }
     const host::Context& context = gda_->pe(0).context();

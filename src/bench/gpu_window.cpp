@@ -4,12 +4,12 @@
 
 namespace belfry::bench {
 
-void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions& options) {
+void place_for_lanes(const RunContext& run, std::size_t rank, host::DeviceEndpointOptions& options) {
   if (!on_gpu(run)) return;
   host::GpuPlacement places;
   places.completions_on_gpu = run.options().completions_place != "host";
   places.record_on_gpu = run.options().record_place != "host";
-  options.placement = host::place_for_gpu(places);
+  options.placement = host::place_for_gpu(places, gpu_of(run, rank));
   for (host::WindowOptions& window : options.windows) {
     window.memory = options.placement.tables.memory;
     window.kind = device::MemoryKind::own;
@@ -17,9 +17,12 @@ void place_for_lanes(const RunContext& run, host::DeviceEndpointOptions& options
 }
 
 std::shared_ptr<host::QueueMemory> pinned_memory() { return host::pinned_queue_memory(); }
-std::shared_ptr<host::QueueMemory> gpu_memory() { return host::gpu_queue_memory(); }
+std::shared_ptr<host::QueueMemory> gpu_memory(int gpu) { return host::gpu_queue_memory(gpu); }
+void let_kernels_reach_peers(const RunContext& run) {
+  for (const int gpu : run.options().gpus) host::allow_peer_access(gpu_of(run, 0), gpu);
+}
 std::shared_ptr<void> pin_for_lanes(const RunContext& run, std::span<std::byte> memory) {
-  return on_gpu(run) ? host::pin_host_memory(memory.data(), memory.size()) : nullptr;
+  return on_gpu(run) ? host::pin_host_memory(memory.data(), memory.size(), gpu_of(run, 0)) : nullptr;
 }
 
 }  // namespace belfry::bench

@@ -59,7 +59,7 @@ struct Series {
 class InlineBench {
  public:
   explicit InlineBench(const RunContext& run)
-      : shape_(shape_of(run)), group_(run.options().nic, 2, options(run, shape_)), seed_(run.options().seed) {
+      : shape_(shape_of(run)), group_(run, 2, options(shape_)), seed_(run.options().seed) {
     const bool software_nic = group_.pe(0).context().is_software_nic();
     const unsigned nic_threads = software_nic ? 1 : 0;
     put_runner_ = make_runner(run, 1 + nic_threads > usable_cores());
@@ -91,11 +91,10 @@ class InlineBench {
   static std::size_t source_offset(const RateShape& shape) {
     return std::size_t{shape.threads} * kRateSlots * kStride;
   }
-  static host::DeviceEndpointOptions options(const RunContext& run, const RateShape& shape) {
+  static host::DeviceEndpointOptions options(const RateShape& shape) {
     host::DeviceEndpointOptions options = device_options(source_offset(shape) + kRateSlots * kStride);
     options.queues_a_peer = shape.queues;
     options.blocks = kQueueBlocks;
-    place_for_lanes(run, options);
     return options;
   }
 

@@ -66,8 +66,9 @@ class KernelRunner {
 /// \param gives_way whether a lane that waits gives its core away at once: PollPolicy::yields
 std::unique_ptr<KernelRunner> make_lane_runner(bool gives_way);
 
-/// On GPU 0. Throws std::invalid_argument in a build without CUDA, std::runtime_error where there is no GPU.
-std::unique_ptr<KernelRunner> make_cuda_runner();
+/// On a GPU, by CUDA's number. Throws std::invalid_argument in a build without CUDA, std::runtime_error where
+/// there is no such GPU.
+std::unique_ptr<KernelRunner> make_cuda_runner(int gpu);
 
 /// `count` T of a runner's memory, all bytes 0: for types for which that is a value.
 template <class T>

@@ -88,8 +88,7 @@ std::unique_ptr<DeviceGroup> make_group(const RunContext& run, const Shape& shap
   // Payloads need no order among themselves, and go faster without.
   options.windows.front().access = host::kAllAccess | host::Access::relaxed_ordering;
   options.windows.push_back({.bytes = 2 * shape.traffic_bytes()});
-  place_for_lanes(run, options);
-  return std::make_unique<DeviceGroup>(run.options().nic, 2, options);
+  return std::make_unique<DeviceGroup>(run, 2, options);
 }
 
 /// Counts of one arm over all passes.
@@ -187,7 +186,9 @@ std::vector<Record> run_litmus(RunContext& run) {
     throw std::invalid_argument("litmus needs --lanes cuda: a CPU's lanes keep their stores in order");
   const auto arms = arms_of(nic_polls_records());
   const Shape shape = shape_of(run);
-  const auto runner = make_litmus_runner();
+  const auto runner = make_litmus_runner(gpu_of(run, 0));
+  // Posters look at what has landed.
+  let_kernels_reach_peers(run);
   // One at a time: queues that nobody posts to keep the NIC from those that race.
   device::DoorbellMode mode = arms.at(run.arms().front()).mode;
   std::unique_ptr<DeviceGroup> group = make_group(run, shape, mode);

@@ -6,6 +6,7 @@ namespace {
 
 class CudaLitmus final : public LitmusRunner {
  public:
+  explicit CudaLitmus(int gpu) : launcher_(gpu) {}
   std::shared_ptr<void> allocate(std::size_t bytes) override { return launcher_.allocate(bytes); }
   void run(device::Ordering ordering, device::DoorbellMode mode, Grid grid, const LitmusJob& job) override {
     for_each_litmus_policy([&](auto policy) {
@@ -21,6 +22,6 @@ class CudaLitmus final : public LitmusRunner {
 
 }  // namespace
 
-std::unique_ptr<LitmusRunner> make_litmus_runner() { return std::make_unique<CudaLitmus>(); }
+std::unique_ptr<LitmusRunner> make_litmus_runner(int gpu) { return std::make_unique<CudaLitmus>(gpu); }
 
 }  // namespace belfry::bench

@@ -48,7 +48,7 @@ class LitmusRunner {
   virtual void run(device::Ordering ordering, device::DoorbellMode mode, Grid grid, const LitmusJob& job) = 0;
 };
 
-/// Throws std::invalid_argument in a build without CUDA.
-std::unique_ptr<LitmusRunner> make_litmus_runner();
+/// Throws as make_cuda_runner().
+std::unique_ptr<LitmusRunner> make_litmus_runner(int gpu);
 
 }  // namespace belfry::bench

@@ -77,7 +77,7 @@ struct Settings {
 /// One for each end: kernels of one GPU runner follow each other.
 struct Runners {
   Runners(const RunContext& run, bool gives_way)
-      : ends{make_runner(run, gives_way), make_runner(run, gives_way)}, clock(ends[0]->clock()) {}
+      : ends{make_runner(run, gives_way, 0), make_runner(run, gives_way, 1)}, clock(ends[0]->clock()) {}
   std::unique_ptr<KernelRunner> ends[kEnds];
   Clock clock;
 };
@@ -208,8 +208,7 @@ LoadedPass measure_gda(RunContext& run, const Settings& settings, const LoadedAr
   host::DeviceEndpointOptions options = device_options(settings.window_bytes());
   options.queues_a_peer = settings.queues;
   options.blocks = settings.slots;
-  place_for_lanes(run, options);
-  const DeviceGroup group(run.options().nic, kEnds, options);
+  const DeviceGroup group(run, kEnds, options);
   const host::Context& context = group.pe(0).context();
   run.use_nic(describe_nic_of_lanes(run, context));
   const bool crowded = threads_of(run, settings, arm, context.is_software_nic()) > usable_cores();

@@ -50,7 +50,10 @@ struct GdaPair {
 class GpuOp {
  public:
   explicit GpuOp(RunContext& run)
-      : run_(run), near_(make_cuda_runner()), far_(make_cuda_runner()), clock_(near_->clock()) {
+      : run_(run),
+        near_(make_runner(run, false, 0)),
+        far_(make_runner(run, false, 1)),
+        clock_(near_->clock()) {
     for_each_op_arm([&](auto arm) {
       if (!is_chosen(arm.name)) return;
       const device::Requirements requirements = device::requirements_of<typename decltype(arm)::Policy>();
@@ -60,7 +63,7 @@ class GpuOp {
       }
       const auto kind = std::pair(requirements.doorbell_mode, requirements.completion_layout);
       if (!pairs_.contains(kind))
-        pairs_.emplace(kind, std::make_unique<DeviceGroup>(run_.options().nic, 2, options_for(requirements)));
+        pairs_.emplace(kind, std::make_unique<DeviceGroup>(run_, 2, options_for(requirements)));
       pairs_.at(kind)->pe(0).admit(requirements);
       by_arm_[arm.name] = pairs_.at(kind).get();
     });
@@ -89,7 +92,7 @@ class GpuOp {
     if (is_assisted(arm)) {
       auto options = options_for(by_assisted_arm_.at(arm));
       forward_by_cpu(options, false);
-      assisted = std::make_unique<DeviceGroup>(run_.options().nic, 2, options);
+      assisted = std::make_unique<DeviceGroup>(run_, 2, options);
     }
     measure_pair(GdaPair{assisted ? *assisted : *by_arm_.at(arm)}, arm, count, put, trip);
   }
@@ -117,7 +120,6 @@ class GpuOp {
     options.doorbell = requirements.doorbell_mode;
     options.completions = requirements.completion_layout;
     options.blocks = 128;
-    place_for_lanes(run_, options);
     return options;
   }
 

@@ -128,8 +128,7 @@ class PayloadBench {
     if (!gda_) {
       host::DeviceEndpointOptions options = device_options(kPayloadWindowBytes);
       options.blocks = 128;
-      place_for_lanes(run_, options);
-      gda_.emplace(run_.options().nic, 2, options);
+      gda_.emplace(run_, 2, options);
     }
     PayloadPass pass = run(
         arm, gda_->pe(0).view(), [&](const auto& edit) { gda_->edit_window(1, edit); },

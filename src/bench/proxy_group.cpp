@@ -27,10 +27,10 @@ proxy::EndpointOptions resting_options(proxy::EndpointOptions options) {
   return options;
 }
 
-void place_for_lanes(const RunContext& run, proxy::EndpointOptions& options) {
+void place_for_lanes(const RunContext& run, std::size_t rank, proxy::EndpointOptions& options) {
   if (!on_gpu(run)) return;
   options.ring_memory = pinned_memory();
-  options.state = {device::MemoryKind::own, gpu_memory()};
+  options.state = {device::MemoryKind::own, gpu_memory(gpu_of(run, rank))};
 }
 
 ProxyGroup::ProxyGroup(const RunContext& run, int pes, std::size_t window_bytes,
@@ -46,7 +46,7 @@ ProxyGroup::ProxyGroup(const RunContext& run, int pes, std::size_t window_bytes,
       window.kind = device::MemoryKind::host;
     }
     proxy::EndpointOptions placed = options(rank);
-    place_for_lanes(run, placed);
+    place_for_lanes(run, rank, placed);
     pes_[rank].windows = std::make_unique<host::Windows>(member, domain, std::span(&window, 1));
     pes_[rank].endpoint = std::make_unique<proxy::Endpoint>(member, *pes_[rank].windows, placed);
   });

@@ -22,9 +22,9 @@ proxy::EndpointOptions proxy_options(bool crowded);
 /// The same for a PE that is only written to: its workers are hardly there.
 proxy::EndpointOptions resting_options(proxy::EndpointOptions options);
 
-/// Puts rings and what device code keeps of them where the kernels of a run reach them: for a GPU, into
+/// Puts rings and what device code keeps of them where the kernels of a rank reach them: for a GPU, into
 /// pinned host memory and its own.
-void place_for_lanes(const RunContext& run, proxy::EndpointOptions& options);
+void place_for_lanes(const RunContext& run, std::size_t rank, proxy::EndpointOptions& options);
 
 class ProxyGroup {
  public:

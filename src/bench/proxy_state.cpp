@@ -131,7 +131,7 @@ class StateEnd {
     proxy::EndpointOptions o = proxy_options(true);
     o.pin = pin;
     o.chain = static_cast<std::uint32_t>(run.parameter("chain"));
-    place_for_lanes(run, o);
+    place_for_lanes(run, 0, o);
     o.idle = {.kind = static_cast<proxy::IdlePolicy::Kind>(run.parameter("idle-policy"))};
     return o;
   }

@@ -60,7 +60,7 @@ class PublicationBench {
   explicit PublicationBench(const RunContext& run)
       : run_(run),
         threads_(static_cast<std::uint32_t>(run.parameter("warps")) * port::kWarpSize),
-        group_(run.options().nic, 2, options(run, threads_)),
+        group_(run, 2, options(threads_)),
         runner_(make_runner(run, is_crowded())),
         clock_(runner_->clock()) {}
 
@@ -101,11 +101,10 @@ class PublicationBench {
   }
 
  private:
-  static host::DeviceEndpointOptions options(const RunContext& run, std::uint32_t threads) {
+  static host::DeviceEndpointOptions options(std::uint32_t threads) {
     host::DeviceEndpointOptions options =
         device_options(std::size_t{threads} * kRateSlots * sizeof(std::uint64_t));
     options.blocks = kQueueBlocks;
-    place_for_lanes(run, options);
     return options;
   }
 

@@ -105,8 +105,7 @@ std::vector<Record> run_rate(RunContext& run) {
       device_options(std::size_t{threads} * kRateSlots * sizeof(std::uint64_t));
   options.queues_a_peer = std::max(most_queues(shapes, false), 1u);
   options.blocks = kQueueBlocks;
-  place_for_lanes(run, options);
-  const DeviceGroup group(run.options().nic, 2, options);
+  const DeviceGroup group(run, 2, options);
   const host::Context& context = group.pe(0).context();
   // A queue has its doorbell mode from its creation.
   std::unique_ptr<DeviceGroup> without_record;
@@ -114,7 +113,7 @@ std::vector<Record> run_rate(RunContext& run) {
     options.doorbell = device::DoorbellMode::no_record;
     options.queues_a_peer = queues;
     if (context.devx().no_record)
-      without_record = std::make_unique<DeviceGroup>(run.options().nic, 2, options);
+      without_record = std::make_unique<DeviceGroup>(run, 2, options);
     else
       run.note("arms without a doorbell record are left out: the device does not offer that mode");
   }

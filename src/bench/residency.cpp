@@ -123,16 +123,17 @@ struct ResidencyPass {
 class ResidencyBench {
  public:
   explicit ResidencyBench(const RunContext& run)
-      : run_(run), runner_(make_residency_runner()), idle_(engine_idle()) {
+      : run_(run), runner_(make_residency_runner(gpu_of(run, 0))), idle_(engine_idle()) {
     multiprocessors_ = static_cast<std::uint32_t>(footprint({}).multiprocessors);
+    // An engine on the GPU itself needs one, in every arm.
+    if (!engine_is_elsewhere(run)) multiprocessors_ = std::max(multiprocessors_ - 1, 1u);
     threads_ = blocks_of(kMostBlocksAnSm) * kResidencyThreads;
     output_ = runner_->allocate(threads_);
     failed_ = runner_->allocate_count();
   }
 
   ResidencyFootprint footprint(const ResidencyShape& shape) { return runner_->footprint(shape); }
-  /// One multiprocessor is left to the engine, in every arm.
-  std::uint32_t blocks_of(std::uint32_t an_sm) const { return an_sm * std::max(multiprocessors_ - 1, 1u); }
+  std::uint32_t blocks_of(std::uint32_t an_sm) const { return an_sm * multiprocessors_; }
 
   /// Values a thread adds up or computes in one launch.
   double useful(const ResidencyArm& arm) {
@@ -192,8 +193,7 @@ class ResidencyBench {
       host::DeviceEndpointOptions options = device_options(window_bytes());
       options.queues_a_peer = queues();
       options.blocks = 1024;
-      place_for_lanes(run_, options);
-      gda_.emplace(run_.options().nic, 2, options);
+      gda_.emplace(run_, 2, options);
     }
     ResidencyPass pass = talking<GdaTalk>(
         arm, gda_->pe(0).view(), [&](const auto& edit) { gda_->edit_window(1, edit); },
@@ -283,7 +283,7 @@ class ResidencyBench {
   const RunContext& run_;
   std::unique_ptr<ResidencyRunner> runner_;
   std::chrono::microseconds idle_;
-  std::uint32_t multiprocessors_ = 0;
+  std::uint32_t multiprocessors_ = 0;  ///< that the callers fill
   std::uint32_t threads_ = 0;
   std::shared_ptr<float> input_;
   std::shared_ptr<float> output_;
@@ -373,7 +373,10 @@ std::vector<Record> run_residency(RunContext& run) {
     series.nic = pass.nic;
     series.verified = series.verified && pass.verified;
   });
-  run.note("one multiprocessor's worth of blocks is left out of every grid: the NIC's engine has room there");
+  run.note(engine_is_elsewhere(run)
+               ? "the NIC's engine is on another GPU (BELFRY_SOFTNIC_GPU): the grids fill the callers'"
+               : "one multiprocessor's worth of blocks is left out of every grid: the NIC's engine has room "
+                 "there");
   Report report(run, bench);
   for (const std::string& name : run.arms()) {
     const auto absent = all.find(base_name(arms.at(name)) + "-absent");

@@ -69,7 +69,7 @@ void with_variant(const ResidencyShape& shape, const Visit& visit) {
 
 class CudaResidency final : public ResidencyRunner {
  public:
-  CudaResidency() {
+  explicit CudaResidency(int gpu) : gpu_(gpu), launcher_(gpu) {
     check_cuda(cudaEventCreate(&begin_), "a CUDA event");
     check_cuda(cudaEventCreate(&end_), "a CUDA event");
   }
@@ -81,6 +81,7 @@ class CudaResidency final : public ResidencyRunner {
   CudaResidency& operator=(const CudaResidency&) = delete;
 
   ResidencyFootprint footprint(const ResidencyShape& shape) override {
+    launcher_.use();
     ResidencyFootprint footprint;
     with_variant(shape, [&](auto variant) {
       cudaFuncAttributes attributes{};
@@ -91,12 +92,13 @@ class CudaResidency final : public ResidencyRunner {
                                                                kResidencyThreads, 0),
                  "a kernel's occupancy");
     });
-    check_cuda(cudaDeviceGetAttribute(&footprint.multiprocessors, cudaDevAttrMultiProcessorCount, 0),
+    check_cuda(cudaDeviceGetAttribute(&footprint.multiprocessors, cudaDevAttrMultiProcessorCount, gpu_),
                "the GPU's multiprocessors");
     return footprint;
   }
 
   std::shared_ptr<float> allocate(std::uint64_t floats) override {
+    launcher_.use();
     void* memory = nullptr;
     check_cuda(cudaMalloc(&memory, floats * sizeof(float)), "GPU memory for the streaming caller");
     std::shared_ptr<float> owned(static_cast<float*>(memory), [](float* at) { cudaFree(at); });
@@ -108,6 +110,7 @@ class CudaResidency final : public ResidencyRunner {
     return std::static_pointer_cast<std::uint32_t>(launcher_.allocate(sizeof(std::uint32_t)));
   }
   void read(float* to, const float* from, std::uint64_t floats) override {
+    launcher_.use();
     check_cuda(cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDeviceToHost, launcher_.stream()),
                "a copy from the GPU");
     check_cuda(cudaStreamSynchronize(launcher_.stream()), "a copy from the GPU");
@@ -115,6 +118,7 @@ class CudaResidency final : public ResidencyRunner {
 
   double run(const ResidencyShape& shape, std::uint32_t blocks, const ResidencyWork& work,
              const std::optional<GdaTalk>& gda, const std::optional<ProxyTalk>& proxy) override {
+    launcher_.use();
     float milliseconds = 0;
     with_variant(shape, [&](auto variant) {
       using Variant = decltype(variant);
@@ -141,11 +145,13 @@ class CudaResidency final : public ResidencyRunner {
  private:
   template <class Channel>
   void knock_by(const TalkOf<typename Channel::View>& talk) {
+    launcher_.use();
     run_kernel<<<1, 1, 0, launcher_.stream()>>>(KnockKernel<Channel>{talk});
     check_cuda(cudaGetLastError(), "launching a kernel");
     check_cuda(cudaStreamSynchronize(launcher_.stream()), "a kernel");
   }
 
+  int gpu_;
   CudaLauncher launcher_;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
@@ -153,6 +159,8 @@ class CudaResidency final : public ResidencyRunner {
 
 }  // namespace
 
-std::unique_ptr<ResidencyRunner> make_residency_runner() { return std::make_unique<CudaResidency>(); }
+std::unique_ptr<ResidencyRunner> make_residency_runner(int gpu) {
+  return std::make_unique<CudaResidency>(gpu);
+}
 
 }  // namespace belfry::bench

@@ -55,7 +55,7 @@ class ResidencyRunner {
   virtual void knock(const ProxyTalk& talk) = 0;
 };
 
-/// Throws std::invalid_argument in a build without CUDA, std::runtime_error where there is no GPU.
-std::unique_ptr<ResidencyRunner> make_residency_runner();
+/// Throws std::invalid_argument in a build without CUDA, std::runtime_error where there is no such GPU.
+std::unique_ptr<ResidencyRunner> make_residency_runner(int gpu);
 
 }  // namespace belfry::bench

@@ -63,8 +63,7 @@ DeviceGroup make_group(const RunContext& run) {
   host::DeviceEndpointOptions options = device_options(kScopeWindowBytes);
   options.queues_a_peer = kQueueCounts.back() / kPeers;
   options.blocks = 128;
-  place_for_lanes(run, options);
-  return {run.options().nic, 1 + kPeers, options};
+  return {run, 1 + kPeers, options};
 }
 
 /// A view of `queues` of them: half of them to either peer, or one to one peer. All arms use the same queues

@@ -61,8 +61,15 @@ void add_common_options(CLI::App& command, Request& request) {
       ->delimiter(',')
       ->check(CLI::IsMember(arms));
   if (experiment.runs_on_gpu) {
-    command.add_option("--lanes", options.lanes, "What runs the kernels: cpu (threads), or cuda (GPU 0)")
+    command.add_option("--lanes", options.lanes, "What runs the kernels: cpu (threads), or cuda (a GPU)")
         ->check(CLI::IsMember({"cpu", "cuda"}));
+    command
+        .add_option("--gpus", options.gpus,
+                    "With --lanes cuda, GPUs by CUDA's numbers, separated by commas: kernels and memory of "
+                    "rank r are on the one at r modulo their count (default 0)")
+        ->type_name("N[,N...]")
+        ->delimiter(',')
+        ->check(CLI::Range(0, 63));
     command
         .add_option("--completions", options.completions_place,
                     "With --lanes cuda, where completion queues lie: gpu or host")
@@ -227,6 +234,8 @@ void run_request(Request& request) {
         "two processes would take turns on the GPU and wait for each other: run both ends in one process, "
         "without --processes 2 and without a launcher");
   }
+  if (request.options.lanes != "cuda" && request.options.gpus != std::vector<int>{0})
+    throw CLI::ValidationError("--gpus", "GPUs run kernels with --lanes cuda only");
   // A kernel's first launch would wait for kernels that wait for it. CUDA reads this when it starts.
   if (request.options.lanes == "cuda") {
     setenv("CUDA_MODULE_LOADING", "EAGER", 0);

@@ -292,10 +292,12 @@ std::exception_ptr DeviceEndpoint::forwarder_failure() const {
 }
 
 void DeviceEndpoint::admit(const device::Requirements& requirements) const {
+  const Placement placement = resolve(impl_->options.placement);
   AdmissionFacts facts{impl_->tables.queues(), impl_->queues_a_peer(), {}, impl_->view.max_inline, {}};
   for (const auto& queue : impl_->queues)
     facts.uar_pages.push_back(queue != nullptr ? queue->view().uar_page : 0);
-  for (std::uint32_t w = 0; w < impl_->windows.count(); ++w) facts.windows.push_back(impl_->windows.kind(w));
+  for (std::uint32_t w = 0; w < impl_->windows.count(); ++w)
+    facts.windows.push_back(kind_for(placement.tables, impl_->windows.kind(w), impl_->windows.gpu(w)));
   const std::vector<Refusal> refusals = find_refusals(requirements, facts);
   if (refusals.empty()) return;
   std::string what = "the endpoint does not meet the policy: ";

@@ -40,7 +40,16 @@ Placement resolve(Placement placement) {
                              &placement.state, &placement.tables, &placement.doorbells}) {
     if (place->memory == nullptr) place->memory = host;
   }
+  for (MemoryPlace* place :
+       {&placement.send_queue, &placement.completion_queue, &placement.record, &placement.state})
+    place->kind = kind_for(placement.tables, place->kind, place->memory->gpu());
   return placement;
+}
+
+device::MemoryKind kind_for(const MemoryPlace& tables, device::MemoryKind said, std::optional<int> gpu) {
+  const std::optional<int> own = tables.memory->gpu();
+  const bool another = said == device::MemoryKind::own && own && gpu && *own != *gpu;
+  return another ? device::MemoryKind::peer : said;
 }
 
 device::QueueState initial_state(std::uint64_t first_index) {

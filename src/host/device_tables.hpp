@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,10 @@ namespace belfry::host {
 
 /// Host memory from one provider wherever none is named.
 Placement resolve(Placement placement);
+
+/// What memory is to the device code that posts: `said`, unless the provider of its tables and that of the
+/// memory know that they are two GPUs'. \param gpu the memory's, if it is known
+device::MemoryKind kind_for(const MemoryPlace& tables, device::MemoryKind said, std::optional<int> gpu);
 
 /// A fresh queue's state. \param first_index the first block's
 device::QueueState initial_state(std::uint64_t first_index);

@@ -15,6 +15,7 @@ struct Windows::Impl {
     Memory memory;
     Access access;
     device::MemoryKind kind;
+    std::optional<int> gpu;
     std::vector<WindowDescription> remotes;  ///< by PE, this one included
     std::uint64_t alignment;
   };
@@ -42,6 +43,10 @@ Memory make_memory(const ProtectionDomain& domain, const WindowOptions& o) {
   return Memory::allocate(domain, o.bytes, o.access, o.allocation);
 }
 
+std::optional<int> gpu_of(const WindowOptions& o) {
+  return o.adopt == nullptr && o.memory != nullptr ? o.memory->gpu() : std::nullopt;
+}
+
 std::string describe(std::size_t index, const Memory& memory, Access access) {
   std::string text = "window " + std::to_string(index) + ": " + format_bytes(memory.bytes());
   text += memory.owns() ? "" : ", memory of the caller";
@@ -65,7 +70,7 @@ Windows::Windows(Bootstrap& bootstrap, const ProtectionDomain& domain, std::span
       Memory memory = make_memory(domain, o);
       mine.push_back({memory.window(), o.access});
       impl->decisions.push_back(describe(i, memory, o.access));
-      impl->windows.push_back({std::move(memory), o.access, o.kind, {}, 0});
+      impl->windows.push_back({std::move(memory), o.access, o.kind, gpu_of(o), {}, 0});
     }
     return encode_windows(mine);
   };
@@ -92,6 +97,7 @@ std::uint32_t Windows::count() const { return static_cast<std::uint32_t>(impl_->
 const ProtectionDomain& Windows::domain() const { return impl_->domain; }
 const Memory& Windows::memory(std::uint32_t window) const { return impl_->at(window).memory; }
 device::MemoryKind Windows::kind(std::uint32_t window) const { return impl_->at(window).kind; }
+std::optional<int> Windows::gpu(std::uint32_t window) const { return impl_->at(window).gpu; }
 std::uint64_t Windows::alignment(std::uint32_t window) const { return impl_->at(window).alignment; }
 std::span<const std::string> Windows::decisions() const { return impl_->decisions; }
 

@@ -41,6 +41,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  int gpu() const { return gpu_; }
   void use() const { check(cudaSetDevice(gpu_), "GPU " + std::to_string(gpu_)); }
   void copy(void* to, const void* from, std::size_t bytes) const {
     use();
@@ -85,6 +86,7 @@ class GpuMemory final : public QueueMemory {
     device_->copy(&word, address, sizeof word);
     return word;
   }
+  std::optional<int> gpu() const override { return device_->gpu(); }
 
  private:
   std::shared_ptr<Device> device_;
@@ -203,6 +205,16 @@ Placement place_for_gpu(const GpuPlacement& places, int gpu) {
   placement.doorbells = pinned;
   placement.registers = gpu_register_mapper(gpu);
   return placement;
+}
+
+void allow_peer_access(int gpu, int peer) {
+  if (gpu == peer) return;
+  const std::string what = "peer access from GPU " + std::to_string(gpu) + " to GPU " + std::to_string(peer);
+  const std::string remedy = "Choose GPUs that have it: `nvidia-smi topo -p2p rw` lists them";
+  check(cudaSetDevice(gpu), what, remedy);
+  const cudaError_t code = cudaDeviceEnablePeerAccess(peer, 0);
+  if (code != cudaErrorPeerAccessAlreadyEnabled) check(code, what, remedy);
+  cudaGetLastError();
 }
 
 std::shared_ptr<RegisterMapper> gpu_register_mapper(int gpu) { return std::make_shared<GpuRegisters>(gpu); }

@@ -126,6 +126,37 @@ TEST(DeviceTables, StatesStartAsIfAllBeforeWereDone) {
   }
 }
 
+/// Host memory that says it is a GPU's.
+struct OfGpu final : QueueMemory {
+  explicit OfGpu(int number) : number_(number) {}
+  std::shared_ptr<void> allocate(std::size_t bytes) override { return host_queue_memory()->allocate(bytes); }
+  void fill(void*, std::byte, std::size_t) override {}
+  void write(void*, const void*, std::size_t) override {}
+  std::uint64_t load(const void*) override { return 0; }
+  std::optional<int> gpu() const override { return number_; }
+
+ private:
+  int number_;
+};
+
+// Fault: assumption A1 taken for granted because a caller says "own" of another GPU's memory.
+TEST(DeviceTables, MemoryOfAnotherGpuIsAPeers) {
+  const auto first = std::make_shared<OfGpu>(0);
+  const auto second = std::make_shared<OfGpu>(1);
+  Placement placement = Placement::all({MemoryKind::own, first});
+  placement.send_queue.memory = second;
+  placement.record = {MemoryKind::host, host_queue_memory()};
+  const Placement resolved = resolve(placement);
+  EXPECT_EQ(resolved.send_queue.kind, MemoryKind::peer);
+  EXPECT_EQ(resolved.completion_queue.kind, MemoryKind::own);
+  EXPECT_EQ(resolved.record.kind, MemoryKind::host);
+  EXPECT_EQ(kind_for(resolved.tables, MemoryKind::own, 1), MemoryKind::peer);
+  EXPECT_EQ(kind_for(resolved.tables, MemoryKind::own, 0), MemoryKind::own);
+  EXPECT_EQ(kind_for(resolved.tables, MemoryKind::own, {}), MemoryKind::own) << "nobody knows better";
+  // CPU lanes know of no GPU: what they are told holds.
+  EXPECT_EQ(kind_for(resolve(Placement{}).tables, MemoryKind::own, 1), MemoryKind::own);
+}
+
 // Fault: two threads of a grid on one queue that each takes for its own, or an index without a queue.
 TEST(QueueMap, GivesEveryThreadItsQueue) {
   using device::QueueMap;

@@ -34,6 +34,10 @@ struct GpuPlacement {
 /// (unsupported) where CUDA has no such GPU.
 Placement place_for_gpu(const GpuPlacement& places = {}, int gpu = 0);
 
+/// Lets kernels of one GPU reach the memory of another; of itself they do. Throws Error (unsupported) where
+/// CUDA has no such GPUs or the driver offers no peer access between them.
+void allow_peer_access(int gpu, int peer);
+
 /// Maps doorbell registers' pages to a GPU. See RegisterMapper.
 std::shared_ptr<RegisterMapper> gpu_register_mapper(int gpu = 0);
 

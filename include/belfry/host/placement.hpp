@@ -22,7 +22,9 @@ struct Placement {
   MemoryPlace completion_queue;
   MemoryPlace record;  ///< doorbell records of the send queues
   MemoryPlace state;   ///< device::QueueState
-  MemoryPlace tables;  ///< the view's arrays, and the sink
+  /// The view's arrays, and the sink. Whose GPU's memory this is has the device code: memory of another GPU
+  /// that is said to be `own` is a peer's.
+  MemoryPlace tables;
   /// Words that a CPU thread forwards (DoorbellPath::cpu_assisted). Host memory that the device code reaches:
   /// for a GPU, pinned and mapped.
   MemoryPlace doorbells = {};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace belfry::host {
 
@@ -29,6 +30,9 @@ class QueueMemory {
   /// The 8 B word at an aligned `address`, while a device may be changing it: never half of a store, and what
   /// that device stored before is seen too.
   virtual std::uint64_t load(const void* address) = 0;
+
+  /// The GPU whose memory it is, by CUDA's number; nothing for the host's.
+  virtual std::optional<int> gpu() const { return std::nullopt; }
 };
 
 /// Plain host memory, private to each queue.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -54,6 +55,8 @@ class Windows {
   device::LocalWindow local_entry(std::uint32_t window) const;
   device::RemoteWindow remote_entry(std::uint32_t window, std::uint32_t pe) const;
   device::MemoryKind kind(std::uint32_t window) const;
+  /// The GPU whose memory it is, where its provider knows.
+  std::optional<int> gpu(std::uint32_t window) const;
   /// The largest power of two that divides the window's address on every PE: an offset that is a multiple of
   /// it is aligned to it everywhere.
   std::uint64_t alignment(std::uint32_t window) const;
