@@ -8,44 +8,8 @@
 # The NIC is the software ConnectX with its engine on the same GPU: the records say so.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-out=$(realpath -m "${1:-results/h200}")
-mkdir -p "$out"
-failed=0
-quick=()
-[[ -n ${BELFRY_QUICK:-} ]] && quick=(--quick)
-
-if [[ -z ${BELFRY_BUILD:-} ]]; then
-  cmake --preset release &&
-    cmake --build build/release --target belfry belfry-softnic-cuda gpu_conformance_tests examples || exit 1
-  BELFRY_BUILD=build/release
-fi
-bin=$BELFRY_BUILD/bin
-# A kernel's first launch would wait for kernels that wait for it.
-export CUDA_MODULE_LOADING=EAGER
-
-run() { # NAME SECONDS COMMAND...
-  local name=$1 seconds=$2 begin=$SECONDS
-  shift 2
-  echo "=== $name: $*"
-  if ! timeout "$seconds" "$@" >"$out/$name.txt" 2>&1; then
-    failed=1
-    echo "FAILED ($?): $name"
-  fi
-  tail -n "${TAIL:-60}" "$out/$name.txt"
-  echo "--- $name took $((SECONDS - begin)) s"
-}
-bench() { # NAME SECONDS EXPERIMENT ARGUMENTS...
-  local name=$1 seconds=$2
-  shift 2
-  run "$name" "$seconds" "$bin/belfry" bench "$@" --nic soft --lanes cuda "${quick[@]}" --json "$out/$name.jsonl"
-}
-
-example() { # NAME PATH ARGUMENTS...: an example checks its payload itself
-  local name=$1 path=$2
-  shift 2
-  run "example-$name-$path" 20 "$bin/belfry" softnic --fabric "h200-$name-$path" -- "$bin/examples/$name" --nic soft \
-    --lanes cuda "$@"
-}
+OUT=${1:-results/h200}
+source scripts/gpu-runs.sh
 
 run check 120 "$bin/gpu_conformance_tests" --gtest_brief=1
 example 01_put_and_wait gda --bytes 1000003
@@ -82,5 +46,4 @@ bench residency 60 residency
 bench scope 30 scope --iterations 2000
 bench inline 40 inline --qps 16 --iterations 1000
 bench publication 40 publication
-[[ -n ${BELFRY_KEEP_TEXT:-} ]] || rm -f "$out"/*.txt
-exit $failed
+finish

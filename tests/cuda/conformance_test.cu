@@ -1,28 +1,19 @@
 // The device API on a GPU over the software NIC's GPU engine: the cases of tests/conformance that prove what
 // a NIC does, with queues and windows in GPU memory. Skipped where there is no GPU.
 
-#include <cuda_runtime.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <memory>
-#include <random>
-#include <thread>
 #include <vector>
 
 #include "belfry/device/fault.hpp"
-#include "belfry/host/cuda_memory.hpp"
-#include "belfry/host/device_endpoint.hpp"
-#include "belfry/host/errors.hpp"
-#include "belfry/host/thread_bootstrap.hpp"
 #include "conformance/kernels/atomics.hpp"
 #include "conformance/kernels/faults.hpp"
 #include "conformance/kernels/policies.hpp"
 #include "conformance/kernels/transfers.hpp"
 #include "conformance/kernels/values.hpp"
+#include "cuda/gpu_world.cuh"
 
 namespace belfry::conformance {
 namespace {
@@ -31,120 +22,6 @@ using device::Fault;
 using device::Place;
 using wire::Syndrome;
 
-/// Tests that run at the same time must not share a fabric. Runs before main.
-const bool kOwnFabric = [] {
-  const std::string name = "gpu-conformance-" + std::to_string(getpid());
-  return setenv("BELFRY_SOFTNIC_FABRIC", name.c_str(), 0) == 0;
-}();
-
-void check(cudaError_t code) { ASSERT_EQ(code, cudaSuccess) << cudaGetErrorString(code); }
-
-/// Memory of reports and parameters that both sides see.
-template <class T>
-class Shared {
- public:
-  explicit Shared(std::size_t count) : count_(count) {
-    void* memory = nullptr;
-    check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocDefault));
-    items_.reset(static_cast<T*>(memory));
-    for (std::size_t i = 0; i < count; ++i) new (items_.get() + i) T{};
-  }
-  explicit Shared(const std::vector<T>& items) : Shared(items.size()) {
-    std::copy(items.begin(), items.end(), items_.get());
-  }
-  T* data() const { return items_.get(); }
-  std::size_t size() const { return count_; }
-  T& operator[](std::size_t i) const { return items_.get()[i]; }
-
- private:
-  struct Free {
-    void operator()(T* at) const { cudaFreeHost(at); }
-  };
-  std::unique_ptr<T, Free> items_;
-  std::size_t count_;
-};
-
-template <class Kernel>
-__global__ void run_kernel(const __grid_constant__ Kernel kernel) {
-  kernel();
-}
-
-template <class Kernel>
-void launch(std::uint32_t blocks, std::uint32_t threads, const Kernel& kernel) {
-  cudaStream_t stream;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  run_kernel<<<blocks, threads, 0, stream>>>(kernel);
-  check(cudaGetLastError());
-  check(cudaStreamSynchronize(stream));
-  check(cudaStreamDestroy(stream));
-}
-
-enum WindowNumber : std::uint32_t { kData, kSignals, kRelaxed };
-constexpr std::size_t kDataBytes = 1 << 20;
-constexpr std::uint64_t kMaxMessage = 6000;
-
-/// Two PEs whose queues and windows lie in GPU memory.
-class World {
- public:
-  World(const device::Requirements& requirements, host::DeviceEndpointOptions options) {
-    options.context.nic = "soft";
-    options.doorbell = requirements.doorbell_mode;
-    options.completions = requirements.completion_layout;
-    options.placement = host::place_for_gpu();
-    options.doorbell_path = host::DoorbellPath::gpu_rung;
-    memory_ = options.placement.tables.memory;
-    for (const std::size_t bytes : {kDataBytes, std::size_t{1} << 16, kDataBytes})
-      options.windows.push_back({.bytes = bytes, .memory = memory_});
-    options.windows[kRelaxed].access = host::kAllAccess | host::Access::relaxed_ordering;
-    auto members = host::make_thread_bootstrap(2);
-    std::vector<std::thread> makers;
-    for (std::size_t pe = 0; pe < 2; ++pe) {
-      makers.emplace_back([&, pe] {
-        try {
-          endpoints_[pe] = std::make_unique<host::DeviceEndpoint>(*members[pe], options);
-          endpoints_[pe]->admit(requirements);
-          made_[pe] = true;
-        } catch (const host::Error& error) {
-          ADD_FAILURE() << "PE " << pe << ": " << error.what();
-        }
-      });
-    }
-    for (std::thread& maker : makers) maker.join();
-  }
-
-  host::DeviceEndpoint& endpoint(std::uint32_t pe) const { return *endpoints_[pe]; }
-  const device::EndpointView& view(std::uint32_t pe) const { return endpoints_[pe]->view(); }
-  bool ok() const { return made_[0] && made_[1]; }
-
-  std::vector<std::byte> read(std::uint32_t pe, Place place, std::size_t bytes) const {
-    std::vector<std::byte> copy(bytes);
-    memory_->read(copy.data(), at(pe, place), bytes);
-    return copy;
-  }
-  void write(std::uint32_t pe, Place place, const std::vector<std::byte>& bytes) const {
-    memory_->write(at(pe, place), bytes.data(), bytes.size());
-  }
-  std::uint64_t word(std::uint32_t pe, Place place) const { return memory_->load(at(pe, place)); }
-
-  /// Entries of the view's arrays in GPU memory, changed on the host.
-  template <class T>
-  void change(const T* entry, const std::function<void(T&)>& edit) const {
-    T copy;
-    memory_->read(&copy, entry, sizeof copy);
-    edit(copy);
-    memory_->write(const_cast<T*>(entry), &copy, sizeof copy);
-  }
-
- private:
-  std::byte* at(std::uint32_t pe, Place place) const {
-    return endpoints_[pe]->windows().memory(place.window).data() + place.offset;
-  }
-
-  std::shared_ptr<host::QueueMemory> memory_;
-  std::unique_ptr<host::DeviceEndpoint> endpoints_[2];
-  bool made_[2] = {};
-};
-
 template <class PolicyType>
 class GpuConformance : public ::testing::Test {
  protected:
@@ -152,8 +29,7 @@ class GpuConformance : public ::testing::Test {
   using Endpoint = device::gda::Endpoint<Policy>;
 
   void SetUp() override {
-    int gpus = 0;
-    if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) GTEST_SKIP() << "no GPU";
+    if (usable_gpus() == 0) GTEST_SKIP() << "no GPU";
   }
 
   static host::DeviceEndpointOptions options() {
@@ -167,48 +43,11 @@ class GpuConformance : public ::testing::Test {
   static World make_world(const host::DeviceEndpointOptions& chosen = options()) {
     return World(device::requirements_of<Policy>(), chosen);
   }
-
-  static void expect_good(const Shared<Report>& reports) {
-    for (std::size_t i = 0; i < reports.size(); ++i) {
-      EXPECT_EQ(reports[i].bad, 0u) << "thread " << i << ", first at step " << reports[i].first_bad << ": "
-                                    << device::status_name(reports[i].outcome.status) << ", syndrome "
-                                    << static_cast<int>(reports[i].outcome.syndrome) << ", fault "
-                                    << static_cast<int>(reports[i].outcome.fault.syndrome) << "/"
-                                    << static_cast<int>(reports[i].outcome.fault.vendor);
-      EXPECT_NE(reports[i].good, 0u);
-    }
-  }
 };
 
 using Policies = ::testing::Types<ExclusiveRecordRing, ExclusiveRecordCollapsed, ExclusiveNoRecordCollapsed,
                                   GpuHandoffRing>;
 TYPED_TEST_SUITE(GpuConformance, Policies);
-
-std::vector<std::byte> random_bytes(std::size_t count, unsigned seed) {
-  std::minstd_rand random(seed + 1);
-  std::vector<std::byte> bytes(count);
-  for (std::byte& b : bytes) b = static_cast<std::byte>(random() >> 8);
-  return bytes;
-}
-
-constexpr std::byte kGuard{0xee};
-
-/// Transfers of lengths around everything that changes with one, at odd places, guards between them.
-std::vector<Transfer> transfers_into(std::uint32_t window, std::uint64_t& end) {
-  std::vector<Transfer> transfers;
-  std::uint64_t at = 16;
-  std::uint64_t shift = 0;
-  for (const std::uint64_t bytes :
-       {0,   1,   3,   4,    7,    8,    9,    12,   13,   28,   29,   60,   64,   188,   204,
-        220, 221, 256, 1023, 1024, 1025, 2048, 4095, 4096, 4097, 5999, 6000, 6001, 12000, 18001}) {
-    transfers.push_back(
-        {{window, at + shift % 8}, {kData, at + (shift * 3) % 8}, static_cast<std::uint64_t>(bytes)});
-    at += static_cast<std::uint64_t>(bytes) + 32;
-    ++shift;
-  }
-  end = at;
-  return transfers;
-}
 
 // Fault: a length, alignment or WQE form that the engine moves wrongly, or a signal ahead of its payload.
 TYPED_TEST(GpuConformance, PutsOfEveryLengthArrive) {
@@ -229,7 +68,7 @@ TYPED_TEST(GpuConformance, PutsOfEveryLengthArrive) {
     kernel.after = {{kSignals, 8}, window + 1, device::SignalOperation::set};
     kernel.reports = reports.data();
     launch(1, 32, kernel);
-    this->expect_good(reports);
+    expect_good(reports);
     std::vector<std::byte> image(end + 64, kGuard);
     for (const Transfer& t : all)
       std::memcpy(image.data() + t.remote.offset, source.data() + t.local.offset, t.bytes);
@@ -255,7 +94,7 @@ TYPED_TEST(GpuConformance, GetsOfEveryLengthArrive) {
   kernel.count = static_cast<std::uint32_t>(all.size());
   kernel.reports = reports.data();
   launch(1, 1, kernel);
-  this->expect_good(reports);
+  expect_good(reports);
   std::vector<std::byte> image(end + 64, kGuard);
   for (const Transfer& t : all)
     std::memcpy(image.data() + t.local.offset, source.data() + t.remote.offset, t.bytes);
@@ -273,7 +112,7 @@ TYPED_TEST(GpuConformance, AtomicsReturnWhatWasThere) {
   kernel.result = {kData, 512};
   kernel.reports = reports.data();
   launch(1, 1, kernel);
-  this->expect_good(reports);
+  expect_good(reports);
 }
 
 // Fault: values of 1 to 8 B that touch their neighbours.
@@ -288,7 +127,7 @@ TYPED_TEST(GpuConformance, ValuesTouchTheirBytesOnly) {
   kernel.after = {{kSignals, 8}, 1, device::SignalOperation::add};
   kernel.reports = reports.data();
   launch(1, 40, kernel);
-  this->expect_good(reports);
+  expect_good(reports);
   std::vector<std::byte> image(kValueSlots * kValueSlotBytes, kGuard);
   const auto set = [&image](ValueSlot slot, auto value) {
     std::memcpy(image.data() + slot * kValueSlotBytes, &value, sizeof value);
@@ -363,8 +202,7 @@ TYPED_TEST(GpuConformance, FailuresNameTheirCauseInTime) {
 // Fault: posters of one queue from many blocks that lose or double a WQE, or an engine that takes one that is
 // not there yet. One word counts every put of all of them, once.
 TEST(GpuContention, EveryAtomicOfManyThreadsCountsOnce) {
-  int gpus = 0;
-  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) GTEST_SKIP() << "no GPU";
+  if (usable_gpus() == 0) GTEST_SKIP() << "no GPU";
   using Policy = GpuHandoffCollapsed;
   host::DeviceEndpointOptions options;
   options.blocks = 64;

@@ -17,6 +17,8 @@ PrmOutcome outcome_of(int error) {
     case ENOMEM:
     case ENOSPC:
       return {prm::Status::no_resources, DevxSyndrome::refused};
+    case EOPNOTSUPP:
+      return bad_parameter(DevxSyndrome::not_supported);
     default:
       return bad_parameter(DevxSyndrome::refused);
   }
