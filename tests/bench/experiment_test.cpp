@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "bench/gpu_window.hpp"
 #include "bench/published.hpp"
 #include "bench/record_io.hpp"
 
@@ -43,6 +44,21 @@ TEST(Experiment, ArmsAreInterleavedAcrossPasses) {
     orders.insert(order);
   }
   EXPECT_GT(orders.size(), 1u) << "the order never changes";
+}
+
+// Fault: records of two GPUs that look like those of one, or a rank on another GPU than they say.
+TEST(Experiment, RecordsSayOnWhichGpus) {
+  const Experiment experiment = toy();
+  Options options;
+  EXPECT_EQ(find(RunContext(experiment, options, Progress(false)).record("one", "issue").parameters, "gpus"),
+            nullptr);
+  options.lanes = "cuda";
+  options.gpus = {2, 0};
+  const RunContext run(experiment, options, Progress(false));
+  EXPECT_EQ(text_of(run.record("one", "issue").parameters, "gpus"), "2,0");
+  EXPECT_EQ(gpu_of(run, 0), 2);
+  EXPECT_EQ(gpu_of(run, 1), 0);
+  EXPECT_EQ(gpu_of(run, 2), 2);
 }
 
 // Fault: a choice reaches the records as a number, or a default passes for a setting.

@@ -294,6 +294,9 @@ TEST_F(Bench, LanesOnAGpuAreRefusedWithTheRemedy) {
   const Outcome processes = run_belfry({"bench", "op", "--lanes", "cuda", "--processes", "2"});
   EXPECT_EQ(processes.exit_code, 2);
   EXPECT_THAT(processes.err, HasSubstr("without --processes 2"));
+  const Outcome gpus = run_belfry({"bench", "op", "--gpus", "0,1"});
+  EXPECT_EQ(gpus.exit_code, 2);
+  EXPECT_THAT(gpus.err, HasSubstr("with --lanes cuda only"));
   const Outcome registers = run_belfry({"bench", "residency", "--nic", "soft", "--quick"});
   EXPECT_EQ(registers.exit_code, 1);
   EXPECT_THAT(registers.err, HasSubstr("residency needs --lanes cuda"));
