@@ -38,6 +38,7 @@ ops=fence,gda-value,gda-value-no-record,gda-inline,gda-pointer,gda-system-releas
 rates=t1-q1-s1-w16,t32-q1-s1-w32-warp,t32-q1-s1-w32-warp-no-record,t512-q16-s16-w32-warp,t512-q16-s16-w32-warp-no-record
 rates+=,t2048-q64-s64-w32-warp,t2048-q64-s64-w32-warp-no-record
 sizes=gda-4096,gda-8192,gda-16384,gda-65536,gda-262144,gda
+orderings=none,none-no-record,gpu-fence-no-record,gpu-release,gpu-release-no-record,system-release
 for placement in one two away; do
   for poll in doorbell record; do
     BELFRY_SOFTNIC_GPU_POLL=$poll at $placement op-$poll 20 op --arms $ops --passes 5 --iterations 2000
@@ -47,7 +48,10 @@ for placement in one two away; do
   BELFRY_SOFTNIC_GPU_BLOCKS=4 at $placement rate-unordered-4-blocks 30 rate --arms $rates --passes 3 --iterations 1000000
   unset BELFRY_SOFTNIC_GPU_POLL BELFRY_SOFTNIC_GPU_WRITES
   BELFRY_SOFTNIC_GPU_BLOCKS=16 at $placement goodput-64-queues 20 goodput --arms $sizes --qps 64 --megabytes 512 --passes 3
-  BELFRY_SOFTNIC_GPU_WRITES=unordered at $placement litmus-doorbell 30 litmus --passes 1 --iterations 1000000
+  export BELFRY_SOFTNIC_GPU_WRITES=unordered
+  at $placement litmus-doorbell 45 litmus --arms $orderings --passes 1 --iterations 8000000
+  BELFRY_SOFTNIC_GPU_POLL=record at $placement litmus-record 45 litmus --arms $orderings --passes 1 --iterations 8000000
+  unset BELFRY_SOFTNIC_GPU_WRITES
 done
 residency=compute-b8-absent,compute-b8-gda-separate-dormant,compute-b8-gda-separate-send,compute-b8-gda-separate-wait
 residency+=,compute-b4-absent,compute-b4-gda-inlined-send,compute-b4-gda-inlined-wait
