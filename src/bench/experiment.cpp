@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <numeric>
 #include <random>
@@ -153,8 +152,10 @@ Record RunContext::record(const std::string& arm, const std::string& metric) con
   if (options_.lanes != "cpu") {
     set(record.parameters, "lanes", options_.lanes);
     set(record.parameters, "gpus", join(options_.gpus));
-    if (const char* engine = std::getenv("BELFRY_SOFTNIC_GPU"))
-      set(record.parameters, "engine_gpu", std::string(engine));
+    const EngineSettings& engine = options_.engine;
+    if (engine.gpu) set(record.parameters, "engine_gpu", std::int64_t{*engine.gpu});
+    set(record.parameters, "nic_polls", std::string(engine.polls_records ? "record" : "doorbell"));
+    set(record.parameters, "nic_writes", std::string(engine.unordered_writes ? "unordered" : "ordered"));
   }
   if (options_.quick) set(record.parameters, "quick", true);
   record.versions = versions_;

@@ -3,9 +3,11 @@
 /// What an experiment is, and what it is given to run with. One experiment is one file that returns an
 /// Experiment; experiments.cpp lists them.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -40,6 +42,15 @@ struct ParameterInfo {
   std::vector<std::string> choices = {};
 };
 
+/// What the software NIC's engine on a GPU has been told. The program that runs an experiment knows: an
+/// experiment cannot read it in an environment that has been cleaned for the process's children.
+struct EngineSettings {
+  std::optional<int> gpu;  ///< executes the queues of all GPUs; unset: each GPU those in its memory
+  bool polls_records = false;
+  bool unordered_writes = false;
+  std::chrono::microseconds idle{200};  ///< it leaves the GPU after so long without work
+};
+
 /// The options that all experiments share.
 struct Options {
   unsigned passes = 0;            ///< 0: the experiment's own default
@@ -52,6 +63,7 @@ struct Options {
   Fields parameters;              ///< the experiment's own
   std::string lanes = "cpu";      ///< what runs kernels: cpu or cuda
   std::vector<int> gpus = {0};    ///< with cuda, by CUDA's numbers: rank r's kernels and memory are on r % n
+  EngineSettings engine;          ///< with cuda and the software NIC
   std::string completions_place = "gpu";  ///< with cuda, where completion queues lie: gpu or host
   std::string record_place = "gpu";       ///< with cuda, where doorbell records lie
   std::string listen_at;  ///< HOST:PORT: a launcher has started the other process, which connects here

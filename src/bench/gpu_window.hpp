@@ -2,9 +2,6 @@
 /// \file
 /// Where the experiments' memory lies when their kernels run on a GPU.
 
-#include <cstdlib>
-#include <string>
-
 #include "bench/describe_nic.hpp"
 #include "bench/device_group.hpp"
 #include "bench/experiment.hpp"
@@ -29,8 +26,8 @@ inline int gpu_of(const RunContext& run, std::size_t rank) {
 }
 /// Whether the software NIC's engine has been put on another GPU than the kernels of rank 0.
 inline bool engine_is_elsewhere(const RunContext& run) {
-  const char* engine = std::getenv("BELFRY_SOFTNIC_GPU");
-  return engine != nullptr && std::to_string(gpu_of(run, 0)) != engine;
+  const std::optional<int> engine = run.options().engine.gpu;
+  return engine && *engine != gpu_of(run, 0);
 }
 
 /// Puts windows, tables and queues of a rank's endpoint into memory that its kernels reach. Throws

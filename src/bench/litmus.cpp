@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <stdexcept>
 
@@ -72,11 +71,6 @@ std::map<std::string, Arm> arms_of(bool polls_record) {
     arms[name_of(Policy::ordering, Policy::doorbell_mode)] = {Policy::ordering, Policy::doorbell_mode, safe};
   });
   return arms;
-}
-
-bool nic_polls_records() {
-  const char* poll = std::getenv("BELFRY_SOFTNIC_GPU_POLL");
-  return poll != nullptr && std::strcmp(poll, "record") == 0;
 }
 
 std::unique_ptr<DeviceGroup> make_group(const RunContext& run, const Shape& shape,
@@ -155,8 +149,6 @@ Record record_of(const RunContext& run, const Shape& shape, const std::string& n
   set(record.parameters, "batch", std::int64_t{shape.batch});
   set(record.parameters, "payload", std::string(shape.from_memory ? "pointer" : "inline"));
   set(record.parameters, "claimed", std::string(arm.safe ? "safe" : "unsafe"));
-  set(record.parameters, "nic_polls", std::string(nic_polls_records() ? "record" : "doorbell"));
-  set(record.parameters, "lanes", std::string("cuda"));
   return record;
 }
 
@@ -184,7 +176,7 @@ void note_bounds(RunContext& run, const std::map<std::string, Arm>& arms,
 std::vector<Record> run_litmus(RunContext& run) {
   if (!on_gpu(run))
     throw std::invalid_argument("litmus needs --lanes cuda: a CPU's lanes keep their stores in order");
-  const auto arms = arms_of(nic_polls_records());
+  const auto arms = arms_of(run.options().engine.polls_records);
   const Shape shape = shape_of(run);
   const auto runner = make_litmus_runner(gpu_of(run, 0));
   // Posters look at what has landed.

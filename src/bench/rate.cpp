@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <stdexcept>
 
@@ -143,8 +142,6 @@ std::vector<Record> run_rate(RunContext& run) {
     const auto found = all.find(arm);
     if (found == all.end()) continue;
     records.push_back(record_of(run, arm, shapes.at(arm), found->second));
-    if (const char* writes = std::getenv("BELFRY_SOFTNIC_GPU_WRITES"); on_gpu(run) && writes != nullptr)
-      set(records.back().parameters, "nic_writes", std::string(writes));
   }
   return records;
 }

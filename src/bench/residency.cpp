@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -109,11 +108,6 @@ constexpr const char* kIdleVariable = "BELFRY_SOFTNIC_GPU_IDLE_US";
 /// A grid that fills the GPU keeps the engine out: it has to stay for as long as blocks work without sending.
 constexpr const char* kIdleMicroseconds = "20000";
 
-std::chrono::microseconds engine_idle() {
-  const char* set = std::getenv(kIdleVariable);
-  return std::chrono::microseconds(std::strtoll(set == nullptr ? kIdleMicroseconds : set, nullptr, 10));
-}
-
 struct ResidencyPass {
   double time = 0;  ///< us
   NicDescription nic;
@@ -123,7 +117,7 @@ struct ResidencyPass {
 class ResidencyBench {
  public:
   explicit ResidencyBench(const RunContext& run)
-      : run_(run), runner_(make_residency_runner(gpu_of(run, 0))), idle_(engine_idle()) {
+      : run_(run), runner_(make_residency_runner(gpu_of(run, 0))), idle_(run.options().engine.idle) {
     multiprocessors_ = static_cast<std::uint32_t>(footprint({}).multiprocessors);
     // An engine on the GPU itself needs one, in every arm.
     if (!engine_is_elsewhere(run)) multiprocessors_ = std::max(multiprocessors_ - 1, 1u);

@@ -21,6 +21,15 @@ softnic::Config softnic_config(const std::string& fabric, const std::string& gro
   return config;
 }
 
+bench::EngineSettings engine_settings(const softnic::GpuConfig& config) {
+  bench::EngineSettings settings;
+  if (config.gpu) settings.gpu = static_cast<int>(*config.gpu);
+  settings.polls_records = config.poll == softnic::GpuPoll::record;
+  settings.unordered_writes = config.unordered_writes;
+  settings.idle = config.idle;
+  return settings;
+}
+
 bool software_nic_needed(Kind request) {
   const host::DeviceList devices;
   if (request == Kind::automatic) return devices.size() == 0;
@@ -32,6 +41,8 @@ bool software_nic_needed(Kind request) {
 
 void choose_nic(const bench::Experiment& experiment, bench::Options& options, const std::string& group) {
   if (!experiment.needs_nic) return;
+  // Now: a process that runs under the software NIC takes its settings out of the environment below.
+  if (options.lanes == "cuda") options.engine = engine_settings(softnic::Config::from_environment().gpu);
   if (options.nic.empty()) options.nic = host::Environment::of_this_process().nic;
   Kind request = host::DeviceRequest::parse(options.nic).kind;
   if (experiment.software_nic_only) {

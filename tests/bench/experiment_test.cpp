@@ -46,7 +46,8 @@ TEST(Experiment, ArmsAreInterleavedAcrossPasses) {
   EXPECT_GT(orders.size(), 1u) << "the order never changes";
 }
 
-// Fault: records of two GPUs that look like those of one, or a rank on another GPU than they say.
+// Fault: records of two GPUs that look like those of one, or of another engine; a rank on another GPU than
+// they say.
 TEST(Experiment, RecordsSayOnWhichGpus) {
   const Experiment experiment = toy();
   Options options;
@@ -56,6 +57,16 @@ TEST(Experiment, RecordsSayOnWhichGpus) {
   options.gpus = {2, 0};
   const RunContext run(experiment, options, Progress(false));
   EXPECT_EQ(text_of(run.record("one", "issue").parameters, "gpus"), "2,0");
+  EXPECT_EQ(text_of(run.record("one", "issue").parameters, "nic_polls"), "doorbell");
+  EXPECT_EQ(find(run.record("one", "issue").parameters, "engine_gpu"), nullptr);
+  EXPECT_FALSE(engine_is_elsewhere(run));
+  options.engine = {.gpu = 1, .polls_records = true, .unordered_writes = true};
+  const RunContext away(experiment, options, Progress(false));
+  const Fields told = away.record("one", "issue").parameters;
+  EXPECT_EQ(*find(told, "engine_gpu"), Value(std::int64_t{1}));
+  EXPECT_EQ(text_of(told, "nic_polls"), "record");
+  EXPECT_EQ(text_of(told, "nic_writes"), "unordered");
+  EXPECT_TRUE(engine_is_elsewhere(away));
   EXPECT_EQ(gpu_of(run, 0), 2);
   EXPECT_EQ(gpu_of(run, 1), 0);
   EXPECT_EQ(gpu_of(run, 2), 2);

@@ -325,6 +325,23 @@ INSTANTIATE_TEST_SUITE_P(Experiments, BenchOnGpu,
                          testing::Values("op", "inline", "scope", "rate", "handoff", "proxy-rate", "loaded",
                                          "proxy-state", "goodput", "payload", "publication", "residency"));
 
+// Fault: records that do not say how the NIC's engine was set up, and a `litmus` that takes an ordering for
+// safe which is not where it polls records: the settings are out of the environment by the time an experiment
+// runs.
+TEST_F(Bench, RecordsSayHowTheEngineIsSetUp) {
+  if (!has_gpu()) GTEST_SKIP() << "needs a GPU";
+  const Outcome outcome = run_belfry(
+      {"bench", "litmus", "--lanes", "cuda", "--quick", "--arms", "gpu-fence", "--nic", "soft", "--json",
+       "-"},
+      {"CUDA_MODULE_LOADING=EAGER", "BELFRY_SOFTNIC_GPU_POLL=record", "BELFRY_SOFTNIC_GPU_WRITES=unordered"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const Record& record : records_of(outcome.out)) {
+    EXPECT_EQ(bench::text_of(record.parameters, "nic_polls"), "record");
+    EXPECT_EQ(bench::text_of(record.parameters, "nic_writes"), "unordered");
+    EXPECT_EQ(bench::text_of(record.parameters, "claimed"), "unsafe");
+  }
+}
+
 // Fault: an arm of `proxy-rate` loses messages, or its chains are set against other workers or rings.
 TEST_F(Bench, ProxyRateRunsItsTable) {
   const Outcome outcome = run_belfry({"bench", "proxy-rate", "--quick", "--passes", "1", "--iterations",
