@@ -61,8 +61,19 @@ class Channel {
   /// bytes a lane. bad_argument also where the lanes' WQEs together need more blocks than the queue has.
   BELFRY_FN Operation put_each(Warp warp, Place remote, Place local, std::uint32_t bytes,
                                Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
-    const bool good =
-        exists_ && bytes <= view_.max_message && peer_has(remote, bytes) && own_has(local, bytes);
+    if constexpr (kOwnsQueue && Policy::payload == Payload::pointer) {
+      bool now = true;
+      const bool is_short = (announce == Announce::now) BELFRY_AND peer_is_known_to_hold(remote, bytes)
+          BELFRY_AND own_is_known_to_hold(local, bytes) BELFRY_AND(bytes <= view_.max_message)
+              BELFRY_AND has_room_for_all(warp);
+      if (port::ballot(warp.mask, !is_short) != 0) {
+        const bool good = find_both(remote, local, bytes) && bytes <= view_.max_message;
+        const Status status = make_room_for_all(warp, good, announce, timeout, now);
+        if (status != Status::done) return not_posted(status);
+      }
+      return post_own_each<Policy>(warp, queue_, indices_, known_pointer_write(remote, local, bytes), now);
+    }
+    const bool good = bytes <= view_.max_message && find_both(remote, local, bytes);
     if (port::ballot(warp.mask, !good) != 0) return refused();
     if constexpr (Policy::payload == Payload::inlined) {
       const bool fits = bytes <= inline_limit();
@@ -85,14 +96,19 @@ class Channel {
   BELFRY_FN Operation put_value_each(Warp warp, Place remote, Value value, Announce announce = Announce::now,
                                      port::Timeout timeout = kDefaultTimeout) {
     static_assert(sizeof(Value) <= 8 && std::is_trivially_copyable_v<Value>);
-    if constexpr (Policy::sharing == Sharing::exclusive) {
-      const bool has_room = has_own_room<Policy>(queue_, indices_, port::count_lanes(warp.mask));
+    if constexpr (kOwnsQueue) {
+      bool now = true;
       const bool is_short = (announce == Announce::now) BELFRY_AND peer_is_known_to_hold(remote, sizeof value)
-          BELFRY_AND(has_room | (port::lane_index() != port::first_lane(warp.mask)));
-      if (port::ballot(warp.mask, !is_short) == 0)
-        return post_each_now<Policy>(warp, queue_, indices_, value_write(used_.known_remote(remote), value));
+          BELFRY_AND has_room_for_all(warp);
+      if (port::ballot(warp.mask, !is_short) != 0) {
+        const bool good = find_peer(remote, sizeof value);
+        const Status status = make_room_for_all(warp, good, announce, timeout, now);
+        if (status != Status::done) return not_posted(status);
+      }
+      return post_own_each<Policy>(warp, queue_, indices_, value_write(used_.known_remote(remote), value),
+                                   now);
     }
-    const bool good = exists_ && peer_has(remote, sizeof value);
+    const bool good = find_peer(remote, sizeof value);
     if (port::ballot(warp.mask, !good) != 0) return refused();
     return post_each<Policy>(warp, queue_, indices_, value_write(remote_of(remote), value), announce,
                              timeout);
@@ -239,11 +255,12 @@ class Channel {
   BELFRY_FN static bool exists(const EndpointView& view, std::uint32_t pe, std::uint32_t index) {
     return pe < view.pe_count && index < view.queues_a_peer;
   }
-  BELFRY_FN static Operation refused() {
+  BELFRY_FN static Operation not_posted(Status why) {
     Operation op;
-    op.status = Status::bad_argument;
+    op.status = why;
     return op;
   }
+  BELFRY_FN static Operation refused() { return not_posted(Status::bad_argument); }
   BELFRY_FN Outcome unposted(Operation op) const {
     Outcome o;
     o.status = op.ok() ? Status::bad_argument : op.status;
@@ -266,6 +283,36 @@ class Channel {
   BELFRY_FN bool own_is_known_to_hold(Place place, std::uint64_t bytes) const {
     return used_.own_is_known_to_hold(place, Policy::check_arguments ? bytes : 0);
   }
+  // The same, and looks. Then the windows are those used last, whether anything is checked or not.
+
+  BELFRY_FN bool find_peer(Place place, std::uint64_t bytes) {
+    if (!exists_ || !peer_has(place, bytes)) return false;
+    remote_of(place);
+    return true;
+  }
+  BELFRY_FN bool find_both(Place remote, Place local, std::uint64_t bytes) {
+    if (!find_peer(remote, bytes) || !own_has(local, bytes)) return false;
+    local_of(local);
+    return true;
+  }
+
+  /// Room for a WQE of each lane: what the lowest one says of its queue; the others have nothing to say.
+  BELFRY_FN bool has_room_for_all(Warp warp) const {
+    return (port::lane_index() != port::first_lane(warp.mask)) |
+           has_own_room<Policy>(queue_, indices_, port::count_lanes(warp.mask));
+  }
+  /// \param good whether the caller's arguments are; no lane posts where another one's are not
+  BELFRY_FN Status make_room_for_all(Warp warp, bool good, Announce announce, port::Timeout timeout,
+                                     bool& now) {
+    if (port::ballot(warp.mask, !good) != 0) return Status::bad_argument;
+    const std::uint32_t leader = port::first_lane(warp.mask);
+    Status status = Status::done;
+    if (port::lane_index() == leader)
+      status = make_own_room<Policy>(queue_, indices_, port::count_lanes(warp.mask), announce, timeout, now);
+    now = port::shuffle(warp.mask, now ? 1u : 0u, leader) != 0;
+    return port::shuffle(warp.mask, status, leader);
+  }
+
   BELFRY_FN Remote remote_of(Place place) { return used_.remote_of(view_, pe_, place); }
   BELFRY_FN Local local_of(Place place) { return used_.local_of(view_, place); }
   BELFRY_FN bool can_do_atomic(Place remote) {
@@ -280,6 +327,9 @@ class Channel {
     return Policy::max_inline < view_.max_inline ? Policy::max_inline : view_.max_inline;
   }
 
+  BELFRY_FN PointerWrite known_pointer_write(Place remote, Place local, std::uint64_t bytes) const {
+    return {used_.known_remote(remote), used_.known_local(local), static_cast<std::uint32_t>(bytes)};
+  }
   BELFRY_FN PointerWrite pointer_write(Place remote, Place local, std::uint32_t bytes) {
     return {remote_of(remote), local_of(local), bytes};
   }
@@ -298,12 +348,17 @@ class Channel {
 
   template <class Value>
   BELFRY_FN Operation put_value_one(Place remote, Value value, Announce announce, port::Timeout timeout) {
-    if constexpr (Policy::sharing == Sharing::exclusive) {
-      if ((announce == Announce::now) BELFRY_AND peer_is_known_to_hold(remote, sizeof value)
-              BELFRY_AND has_own_room<Policy>(queue_, indices_, 1))
-        return post_now<Policy>(queue_, indices_, value_write(used_.known_remote(remote), value));
+    if constexpr (kOwnsQueue) {
+      bool now = true;
+      if (!((announce == Announce::now) BELFRY_AND peer_is_known_to_hold(remote, sizeof value)
+                BELFRY_AND has_own_room<Policy>(queue_, indices_, 1))) {
+        if (!find_peer(remote, sizeof value)) return refused();
+        const Status status = make_own_room<Policy>(queue_, indices_, 1, announce, timeout, now);
+        if (status != Status::done) return not_posted(status);
+      }
+      return post_own<Policy>(queue_, indices_, value_write(used_.known_remote(remote), value), now);
     }
-    if (!exists_ || !peer_has(remote, sizeof value)) return refused();
+    if (!find_peer(remote, sizeof value)) return refused();
     return post<Policy>(queue_, indices_, value_write(remote_of(remote), value), announce, timeout);
   }
 
@@ -328,7 +383,21 @@ class Channel {
 
   BELFRY_FN Operation put_one(Place remote, Place local, std::uint64_t bytes, Announce announce,
                               port::Timeout timeout) {
-    if (!exists_ || !peer_has(remote, bytes) || !own_has(local, bytes)) return refused();
+    if constexpr (kOwnsQueue) {
+      const bool is_short = (announce == Announce::now) BELFRY_AND peer_is_known_to_hold(remote, bytes)
+          BELFRY_AND own_is_known_to_hold(local, bytes) BELFRY_AND has_own_room<Policy>(queue_, indices_, 1);
+      if constexpr (Policy::payload == Payload::pointer) {
+        if (is_short BELFRY_AND(bytes <= view_.max_message))
+          return post_own<Policy>(queue_, indices_, known_pointer_write(remote, local, bytes), true);
+      } else if (is_short) {
+        const auto* source = reinterpret_cast<const std::byte*>(used_.known_local(local).address);
+        if (ShortInlineWrite::fits(source, bytes) BELFRY_AND(bytes <= inline_limit()))
+          return post_own<Policy>(
+              queue_, indices_,
+              ShortInlineWrite{used_.known_remote(remote), source, static_cast<std::uint32_t>(bytes)}, true);
+      }
+    }
+    if (!find_both(remote, local, bytes)) return refused();
     if constexpr (Policy::payload == Payload::inlined) {
       if (bytes <= inline_limit())
         return post<Policy>(queue_, indices_, inline_write(remote, local, static_cast<std::uint32_t>(bytes)),
@@ -371,6 +440,8 @@ class Channel {
     if (nop.status == Status::completion_error) return failed_outcome(queue_, indices_, goal - 1);
     return nop.ok() ? wait_for<Policy>(queue_, indices_, nop.index, false, timeout) : unposted(nop);
   }
+
+  static constexpr bool kOwnsQueue = Policy::sharing == Sharing::exclusive;
 
   EndpointView view_;
   SendQueue queue_;

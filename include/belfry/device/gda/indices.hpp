@@ -92,31 +92,35 @@ class SharedIndices {
   BELFRY_FN explicit SharedIndices(const SendQueue& queue) : state_(queue.state) {}
 
   BELFRY_FN std::uint64_t consumer() const { return port::load<scope>(&state_->consumer); }
+  /// Blocks before it are written; what their writers stored comes before what follows here. That a slot's
+  /// last WQE is complete says nothing, by the memory model, of the stores of the thread that wrote it: ours
+  /// could end up in front of them. So that thread must have published, too, and is acquired from here
+  /// (mutant: acquire_published).
+  BELFRY_FN std::uint64_t published() const {
+    if (!port::kept(port::Step::acquire_published)) return port::load<scope>(&state_->published);
+    return port::load_acquire<scope>(&state_->published);
+  }
   /// Slots before it are free, as OwnedIndices::retired(), if `reserved` is still the end of what is reserved
-  /// (who reserves finds out) and all of that is published.
-  BELFRY_FN std::uint64_t retired(std::uint64_t reserved) const {
-    // With what is published its goal is there, too.
+  /// (who reserves finds out).
+  BELFRY_FN std::uint64_t retired(std::uint64_t reserved, std::uint64_t published) const {
+    // All that is reserved is published, and then its goal is there too.
+    if (published != reserved) return consumer();
     const std::uint64_t goal = port::load<scope>(&state_->goal);
     const std::uint64_t now = consumer();
     return now >= goal ? reserved : now;
   }
 
-  /// Where reserved() stood when it was seen last.
-  BELFRY_FN std::uint64_t known_reserved() const { return known_reserved_; }
-  BELFRY_FN void know_reserved(std::uint64_t reserved) { known_reserved_ = reserved; }
-
-  /// Blocks before it are written; what their writers stored comes before what follows here. This thread's
-  /// own are among them.
+  /// published(), as this thread knows it from its last look or its own last turn.
   BELFRY_FN std::uint64_t known_published() const { return known_published_; }
   BELFRY_FN void know_published(std::uint64_t published) { known_published_ = published; }
-  BELFRY_FN void look_at_published() {
-    known_published_ = port::kept(port::Step::acquire_published)
-                           ? port::load_acquire<scope>(&state_->published)
-                           : port::load<scope>(&state_->published);
+  /// Slots of blocks before it were free at the last look.
+  BELFRY_FN std::uint64_t known_limit() const { return known_limit_; }
+  /// \param size blocks of the queue
+  BELFRY_FN void look(std::uint64_t size) {
+    known_published_ = published();
+    const std::uint64_t complete = consumer();
+    known_limit_ = (complete < known_published_ ? complete : known_published_) + size;
   }
-  /// Blocks before it are complete, as far as was seen.
-  BELFRY_FN std::uint64_t known_consumer() const { return known_consumer_; }
-  BELFRY_FN void look_at_consumer() { known_consumer_ = consumer(); }
 
   // A maximum, for pollers overtake each other; 64 bits do not wrap.
   BELFRY_FN void raise_consumer(std::uint64_t to) { port::fetch_max<scope>(&state_->consumer, to); }
@@ -151,7 +155,7 @@ class SharedIndices {
 
  private:
   QueueState* state_;
-  std::uint64_t known_reserved_ = 0, known_published_ = 0, known_consumer_ = 0;
+  std::uint64_t known_published_ = 0, known_limit_ = 0;
 };
 
 template <class Policy>

@@ -119,45 +119,51 @@ BELFRY_FN inline Slots from_leader(std::uint32_t mask, Slots slots, std::uint32_
 
 }  // namespace detail
 
-// What follows is the whole price of a put on a GPU, where a branch costs as much as a store. So whatever is
-// out of the ordinary (another window than the last, a full queue, an announcement for later) is asked for at
-// once, and goes the long way: post() and post_each() below.
+// What follows is the whole price of a put on a queue of the caller's own, on a GPU, where a branch costs as
+// much as a store. So whatever is out of the ordinary (another window than the last, a full queue, an
+// announcement for later) is asked for at once, made good, and the rest is straight.
 
-/// Whether a queue of the caller's own has room for `blocks` more, as far as it knows.
-template <class Policy, class Indices>
-BELFRY_INLINE_FN bool has_own_room([[maybe_unused]] const SendQueue& queue,
-                                   [[maybe_unused]] const Indices& indices,
-                                   [[maybe_unused]] std::uint32_t blocks) {
-  if constexpr (Policy::sharing == Sharing::exclusive)
-    return detail::has_room(queue, indices.producer() + blocks, indices.consumer());
-  return false;
+/// Whether there is room for `blocks` more, as far as the caller knows.
+template <class Policy>
+BELFRY_INLINE_FN bool has_own_room(const SendQueue& queue, const OwnedIndices& indices,
+                                   std::uint32_t blocks) {
+  return detail::has_room(queue, indices.producer() + blocks, indices.consumer());
 }
 
-/// Posts a WQE of one block on a queue of the caller's own, and announces it. \pre has_own_room()
+/// Waits for that room. \param now set to whether what comes there is announced
+template <class Policy>
+BELFRY_FN Status make_own_room(const SendQueue& queue, OwnedIndices& indices, std::uint32_t blocks,
+                               Announce announce, port::Timeout timeout, bool& now) {
+  const Slots slots = detail::begin_post<Policy>(queue, indices, blocks, timeout);
+  now = announce == Announce::now || ends_batch(queue, slots.first, slots.first + blocks);
+  return slots.status;
+}
+
+/// Posts a WQE of one block, for which there is room.
 template <class Policy, class Wqe>
-BELFRY_INLINE_FN Operation post_now(const SendQueue& queue, OwnedIndices& indices, const Wqe& wqe) {
+BELFRY_INLINE_FN Operation post_own(const SendQueue& queue, OwnedIndices& indices, const Wqe& wqe, bool now) {
   static_assert(Wqe::one_block);
   Operation op;
   op.index = indices.producer();
-  build(queue, op.index, wqe, true);
-  op.status = publish<Policy>(queue, indices, op.index, op.index + 1, op.index, true, port::Timeout{0});
+  build(queue, op.index, wqe, now);
+  op.status = publish<Policy>(queue, indices, op.index, op.index + 1, op.index, now, port::Timeout{0});
   return op;
 }
 
-/// The same for each lane of a warp. \pre has_own_room() for all of them, at the lowest lane
+/// The same for each lane of a warp, whose lowest one owns the queue.
 template <class Policy, class Wqe>
-BELFRY_INLINE_FN Operation post_each_now(Warp warp, const SendQueue& queue, OwnedIndices& indices,
-                                         const Wqe& wqe) {
+BELFRY_INLINE_FN Operation post_own_each(Warp warp, const SendQueue& queue, OwnedIndices& indices,
+                                         const Wqe& wqe, bool now) {
   static_assert(Wqe::one_block);
   const std::uint32_t leader = port::first_lane(warp.mask);
   const detail::Share share = detail::share_of<Wqe>(warp.mask, 1);
   Operation op;
   const std::uint64_t first = port::shuffle(warp.mask, indices.producer(), leader);
   op.index = first + share.offset;
-  build(queue, op.index, wqe, share.offset == share.last_offset);
+  build(queue, op.index, wqe, now && share.offset == share.last_offset);
   if (port::kept(port::Step::warp_before_publication)) port::sync_warp(warp.mask);
   if (port::lane_index() == leader)
-    publish<Policy>(queue, indices, first, first + share.total, first + share.last_offset, true,
+    publish<Policy>(queue, indices, first, first + share.total, first + share.last_offset, now,
                     port::Timeout{0});
   return op;
 }

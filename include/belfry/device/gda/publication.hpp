@@ -80,56 +80,49 @@ BELFRY_FN Slots reserve(const SendQueue& queue, OwnedIndices& indices, std::uint
 
 namespace detail {
 
-/// Whether a shared queue has room for what ends at `end`, from what this thread knows. That a slot's last
-/// WQE is complete says nothing, by the memory model, of the stores of the thread that wrote it: ours could
-/// end up in front of them. So that thread must have published, too, and is acquired from here (mutant:
-/// acquire_published).
-template <port::Scope scope>
-BELFRY_FN bool has_known_room(const SendQueue& queue, const SharedIndices<scope>& indices,
-                              std::uint64_t end) {
-  // 64 bits: what a thread knows can be older than 32 bits tell.
-  const std::uint64_t size = std::uint64_t{1} << queue.log_blocks;
-  return !port::kept(port::Step::check_space) ||
-         ((end <= indices.known_published() + size) BELFRY_AND(end <= indices.known_consumer() + size));
-}
-
-/// The same, and looks.
-template <port::Scope scope>
-BELFRY_FN bool find_room(const SendQueue& queue, SharedIndices<scope>& indices, std::uint64_t reserved,
-                         std::uint64_t end) {
-  if (has_known_room(queue, indices, end)) return true;
-  indices.look_at_published();
-  indices.look_at_consumer();
-  if (has_known_room(queue, indices, end)) return true;
-  return indices.known_published() == reserved && has_room(queue, end, indices.retired(reserved));
+/// Slots of a shared queue, however long that takes.
+template <class Policy, port::Scope scope>
+BELFRY_FN Slots wait_for_slots(const SendQueue& queue, SharedIndices<scope>& indices, std::uint32_t blocks,
+                               port::Timeout timeout) {
+  Slots slots;
+  RoomWait wait(queue, timeout);
+  slots.first = port::load<scope>(&indices.state()->reserved);
+  for (;;) {
+    const std::uint64_t end = slots.first + blocks;
+    const std::uint64_t published = indices.published();
+    if (!has_room(queue, end, published) ||
+        (!has_room(queue, end, indices.consumer()) &&
+         !has_room(queue, end, indices.retired(slots.first, published)))) {
+      if (!wait.turn<Policy>(queue, indices, slots)) return slots;
+      slots.first = port::load<scope>(&indices.state()->reserved);
+      continue;
+    }
+    const std::uint64_t before = port::compare_exchange<scope>(&indices.state()->reserved, slots.first, end);
+    if (before == slots.first) return slots;
+    slots.first = before;
+  }
 }
 
 }  // namespace detail
 
 /// Slots of a shared queue. They are taken only once there is room for them: who gives up holds nothing, and
-/// so nobody waits for its turn. The first attempt starts from what this thread has seen last: where that has
-/// changed, it fails and tells as much as a look would have.
+/// so nobody waits for its turn. The first attempt starts from what this thread knows: where nobody else has
+/// posted since, all that is reserved is published.
 template <class Policy, port::Scope scope>
 BELFRY_FN Slots reserve(const SendQueue& queue, SharedIndices<scope>& indices, std::uint32_t blocks,
                         port::Timeout timeout) {
   Slots slots;
-  detail::RoomWait wait(queue, timeout);
-  std::uint64_t seen = indices.known_reserved();
-  for (;;) {
-    const std::uint64_t end = seen + blocks;
-    if (!detail::find_room(queue, indices, seen, end)) {
-      if (!wait.turn<Policy>(queue, indices, slots)) return slots;
-      seen = port::load<scope>(&indices.state()->reserved);
-      continue;
-    }
-    const std::uint64_t before = port::compare_exchange<scope>(&indices.state()->reserved, seen, end);
-    if (before == seen) {
-      indices.know_reserved(end);
-      slots.first = seen;
-      return slots;
-    }
-    seen = before;
+  slots.first = indices.known_published();
+  // 64 bits: what a thread knows can be older than 32 bits tell.
+  if (slots.first + blocks > indices.known_limit()) {
+    indices.look(std::uint64_t{1} << queue.log_blocks);
+    slots.first = indices.known_published();
   }
+  if ((slots.first + blocks <= indices.known_limit() || !port::kept(port::Step::check_space)) &&
+      port::compare_exchange<scope>(&indices.state()->reserved, slots.first, slots.first + blocks) ==
+          slots.first)
+    return slots;
+  return detail::wait_for_slots<Policy>(queue, indices, blocks, timeout);
 }
 
 /// Publishes blocks [first, end) of the caller's own queue.

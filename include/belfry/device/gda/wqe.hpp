@@ -143,6 +143,33 @@ struct InlineWrite {
   }
 };
 
+/// The same of the commonest few bytes, 4, 8 or 12 that are aligned so: one block, and nothing to decide
+/// about.
+struct ShortInlineWrite {
+  static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::rdma_write;
+  static constexpr bool one_block = true;
+  Remote remote;
+  const std::byte* source = nullptr;
+  std::uint32_t bytes = 0;
+
+  BELFRY_FN static bool fits(const std::byte* source, std::uint64_t bytes) {
+    const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(source));
+    return (bytes - 1 < 12) BELFRY_AND(((address | static_cast<std::uint32_t>(bytes)) & 3u) == 0);
+  }
+
+  BELFRY_FN std::uint32_t segments() const { return 3; }
+  template <class Writer>
+  BELFRY_FN void write(Writer& to) const {
+    to.put(remote.segment());
+    const auto* words = reinterpret_cast<const std::uint32_t*>(source);
+    const std::uint64_t first = words[0];
+    const std::uint64_t second = bytes > 4 ? words[1] : 0;
+    const std::uint64_t third = bytes > 8 ? words[2] : 0;
+    const std::uint32_t header = Be32(wire::kInlineFlag | bytes).raw();
+    to.put(port::Vector16{header | first << 32, second | third << 32});
+  }
+};
+
 /// RDMA READ.
 struct Read {
   static constexpr wire::WqeOpcode opcode = wire::WqeOpcode::rdma_read;
