@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "softnic/cuda/cuda_failure.hpp"
 #include "softnic/cuda/engine_kernel.hpp"
 #include "softnic/gpu/gpu_engine.hpp"
 
@@ -21,17 +22,6 @@ namespace belfry::softnic::cuda {
 namespace {
 
 constexpr std::uint32_t kQueuesAWarp = 32;
-
-class CudaFailure : public std::runtime_error {
- public:
-  CudaFailure(const char* what, cudaError_t code)
-      : std::runtime_error(std::string(what) + ": " + cudaGetErrorString(code) + " (CUDA error " +
-                           std::to_string(static_cast<int>(code)) + ")") {}
-};
-
-void check(cudaError_t code, const char* what) {
-  if (code != cudaSuccess) throw CudaFailure(what, code);
-}
 
 struct FreeGpu {
   void operator()(void* memory) const { cudaFree(memory); }
@@ -223,25 +213,6 @@ class CudaEngine final : public GpuEngine {
   std::string error() const override { return error_; }
 
  private:
-  /// The calling thread's GPU, for as long as it lives.
-  class Current {
-   public:
-    explicit Current(int gpu) {
-      cudaGetDevice(&before_);
-      if (before_ != gpu) check(cudaSetDevice(gpu), "choosing the engine's GPU");
-      chosen_ = gpu;
-    }
-    ~Current() {
-      if (before_ != chosen_) cudaSetDevice(before_);
-    }
-    Current(const Current&) = delete;
-    Current& operator=(const Current&) = delete;
-
-   private:
-    int before_ = 0;
-    int chosen_ = 0;
-  };
-
   /// Looked at in steps: whoever pins does not leave holes.
   static bool is_pinned(const HostRange& range) {
     constexpr std::uint64_t kStep = 1 << 20;

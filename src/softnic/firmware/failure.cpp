@@ -110,6 +110,7 @@ void take_fault(NicCore& core) {
   core.in_hand.requester = nullptr;
   core.in_hand.cq = nullptr;
   ++core.counters.memory_faults;
+  core.gpu_payload.drop();
   if (faulted.cq) return faulted.cq->kill();  // its QPs follow, see fail_queues_of_dead_cqs()
   QueuePair* qp = faulted.qp;
   if (!qp) return;

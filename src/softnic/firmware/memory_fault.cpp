@@ -90,6 +90,12 @@ bool take_disposition(int signal, const struct sigaction* action, struct sigacti
   return true;
 }
 
+void raise() {
+  sigjmp_buf* const to = landing;
+  landing = nullptr;
+  siglongjmp(*to, 1);
+}
+
 void unblock_on_this_thread() {
   sigset_t faults;
   sigemptyset(&faults);

@@ -35,6 +35,10 @@ bool take_disposition(int signal, const struct sigaction* action, struct sigacti
 /// Lets the calling thread receive the two signals, which a thread that blocks every signal must.
 void unblock_on_this_thread();
 
+/// Ends the survive_faults() around it as a fault would, for memory that is reached otherwise than by loads
+/// and stores. \pre there is one
+[[noreturn]] void raise();
+
 /// Where the handler returns to; null: the fault is not ours.
 extern thread_local sigjmp_buf* landing;
 

@@ -1,6 +1,7 @@
 #pragma once
 /// \file
-/// Stage three of the NIC on the CPU: moving bytes. Every pointer here has been through check_key().
+/// Stage three of the NIC on the CPU: moving bytes of host memory. Every pointer here has been through
+/// check_key().
 
 #include <atomic>
 #include <cstdint>
@@ -103,12 +104,14 @@ inline std::uint32_t slice(const SpanList& list, std::uint64_t offset, std::uint
 }
 
 /// Writes `bytes` from `from` to the message position `offset` of `list`, which has room for them.
-inline void scatter(const SpanList& list, std::uint64_t offset, const unsigned char* from,
-                    std::uint64_t bytes) {
+/// \param move as move_payload()
+template <class Move>
+void scatter(const SpanList& list, std::uint64_t offset, const unsigned char* from, std::uint64_t bytes,
+             const Move& move) {
   FramePart parts[kMaxSpans];
   const std::uint32_t count = slice(list, offset, bytes, parts);
   for (std::uint32_t i = 0; i < count; ++i) {
-    move_payload(static_cast<unsigned char*>(const_cast<void*>(parts[i].data)), from, parts[i].bytes);
+    move(static_cast<unsigned char*>(const_cast<void*>(parts[i].data)), from, parts[i].bytes);
     from += parts[i].bytes;
   }
 }

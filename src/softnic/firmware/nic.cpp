@@ -31,6 +31,7 @@ std::size_t run_once(NicCore& core) {
   // Mail before timers: an answer that is here already is not waited for any longer.
   PacketReceiver receiver(core);
   const std::size_t frames = core.fabric->poll(receiver, kFrameBudget);
+  receiver.settle();
   core.more_mail = frames == kFrameBudget;
   work += frames;
   for (std::size_t i = 0; i < core.sending.size();) {
@@ -126,6 +127,7 @@ Result<std::uint32_t> Nic::create_mkey(const MkeyAttributes& a) {
   impl_->keys[row] = {
       a.address, a.length,      static_cast<unsigned char*>(a.memory), (row << 8) | a.variant, a.pd,
       a.access,  a.memory_owner};
+  if (is_gpu(a.memory_owner)) impl_->gpu_payload.add(impl_->keys[row]);
   impl_->gpu.note_change();
   ++pd->users;
   ++impl_->keys_used;
@@ -143,6 +145,7 @@ int Nic::forget_mkey(std::uint32_t key) {
   const std::uint32_t row = key >> 8;
   if (key == 0 || row >= impl_->keys.size() || impl_->keys[row].key != key) return EINVAL;
   --impl_->pds.find(impl_->keys[row].pd)->users;
+  if (is_gpu(impl_->keys[row].owner)) impl_->gpu_payload.remove(impl_->keys[row]);
   impl_->keys[row] = {};
   impl_->gpu.note_change();
   ++impl_->key_epoch;

@@ -17,7 +17,9 @@
 #include "softnic/firmware/nic.hpp"
 #include "softnic/firmware/queue_pair.hpp"
 #include "softnic/firmware/slot_table.hpp"
+#include "softnic/gpu/gpu_copiers.hpp"
 #include "softnic/gpu/gpu_engines.hpp"
+#include "softnic/gpu/gpu_payload.hpp"
 #include "softnic/gpu/gpu_slots.hpp"
 
 namespace belfry::softnic {
@@ -97,7 +99,9 @@ class NicCore {
   GpuSlots gpu_queue_slots;
   GpuSlots gpu_cq_slots;
   std::uint64_t gpu_generations = 0;  ///< given out
-  GpuEngines gpu;                     ///< last: its threads use the rest
+  GpuCopiers gpu_copiers;
+  GpuPayload gpu_payload{gpu_copiers};
+  GpuEngines gpu;  ///< last: its threads use the rest
 
   /// Reused by the requester for the WQE in hand.
   alignas(64) unsigned char image[kMaxWqeBytes + wire::kBlockBytes];
@@ -112,8 +116,27 @@ class NicCore {
                    std::uint32_t rights, unsigned char** memory) const {
     const KeyFault fault = check_key(keys.data(), static_cast<std::uint32_t>(keys.size()), key, pd, address,
                                      bytes, rights, memory);
-    return fault == KeyFault::none && is_gpu(keys[key >> 8].owner) ? KeyFault::out_of_reach : fault;
+    if (fault != KeyFault::none || !is_gpu(keys[key >> 8].owner)) return fault;
+    return gpu_copiers.has(keys[key >> 8].owner) ? KeyFault::none : KeyFault::out_of_reach;
   }
+
+  // Payload is touched through these three and nothing else: it may be a GPU's.
+
+  /// Moves bytes of host memory; where they go to GPU memory they have come with gpu_payload.flush().
+  void move(unsigned char* to, const unsigned char* from, std::size_t bytes) {
+    if (gpu_payload.empty()) return move_payload(to, from, bytes);
+    gpu_payload.move(to, from, bytes);
+  }
+  /// As softnic::scatter().
+  void scatter(const SpanList& list, std::uint64_t offset, const unsigned char* from, std::uint64_t bytes) {
+    softnic::scatter(list, offset, from, bytes, [this](auto... a) { move(a...); });
+  }
+  /// Makes parts ready to be read: as touch(), and with copies of what lies in GPU memory in its place.
+  void stage(FramePart* parts, std::uint32_t count) {
+    if (!gpu_payload.empty()) gpu_payload.stage(parts, count);
+    touch(parts, count);
+  }
+
   /// ns; read at most once a poll, and only where a timer needs it: a clock costs as much as a small
   /// WRITE.
   std::uint64_t time() {

@@ -47,6 +47,8 @@ MemoryOwner GpuEngines::owner_of(const void* address, std::size_t bytes) {
 /// Now, before a kernel runs that waits for an engine: CUDA might wait for that kernel.
 void GpuEngines::meet(MemoryOwner gpu) {
   if (!seen_.insert(gpu).second) return;
+  if (seen_.size() == 1) stop_at_exit();
+  core_.gpu_copiers.add(gpu, *library_);
   for (const auto& driver : drivers_) driver->reach(gpu);
 }
 
@@ -82,19 +84,20 @@ GpuDriver* GpuEngines::make(MemoryOwner gpu) {
                  gpu, error.c_str());
     return nullptr;
   }
-  if (drivers_.empty()) stop_at_exit();
   drivers_.push_back(std::make_unique<GpuDriver>(core_, gpu, std::move(engine), changes_, pins_));
   for (const MemoryOwner other : seen_) drivers_.back()->reach(other);
   return drivers_.back().get();
 }
 
-/// CUDA is taken down at exit by a handler registered before this one, and so after it: by then the threads
+/// CUDA is taken down at exit by a handler registered before this one, and so after it: by then all threads
 /// must have left it.
 void GpuEngines::stop_at_exit() {
   engines_of_process = this;
   std::atexit([] {
-    if (GpuEngines* engines = engines_of_process.exchange(nullptr))
-      for (const auto& driver : engines->drivers_) driver->stop();
+    GpuEngines* engines = engines_of_process.exchange(nullptr);
+    if (engines == nullptr) return;
+    engines->core_.gpu_copiers.quit();
+    for (const auto& driver : engines->drivers_) driver->stop();
   });
 }
 

@@ -34,7 +34,8 @@ void* open_library(std::string& error) {
 
 class LoadedLibrary final : public GpuLibrary {
  public:
-  LoadedLibrary(OwnerOfMemory tells_owner, MakeGpuEngine makes) : owner_of_(tells_owner), make_(makes) {}
+  LoadedLibrary(OwnerOfMemory tells_owner, MakeGpuEngine makes, MakeGpuCopier makes_copier)
+      : owner_of_(tells_owner), make_(makes), make_copier_(makes_copier) {}
 
   MemoryOwner owner_of(const void* address, std::size_t bytes) override { return owner_of_(address, bytes); }
   std::unique_ptr<GpuEngine> make_engine(const GpuEngineOptions& options, std::string& error) override {
@@ -43,10 +44,17 @@ class LoadedLibrary final : public GpuLibrary {
     if (engine == nullptr) error = why.data();
     return engine;
   }
+  std::unique_ptr<GpuCopier> make_copier(MemoryOwner gpu, std::string& error) override {
+    std::array<char, 256> why{};
+    std::unique_ptr<GpuCopier> copier(make_copier_(gpu, why.data(), why.size()));
+    if (copier == nullptr) error = why.data();
+    return copier;
+  }
 
  private:
   OwnerOfMemory owner_of_;
   MakeGpuEngine make_;
+  MakeGpuCopier make_copier_;
 };
 
 }  // namespace
@@ -59,11 +67,12 @@ std::unique_ptr<GpuLibrary> load_gpu_library(std::string& error) {
   if (library == nullptr) return nullptr;
   const auto owner_of = reinterpret_cast<OwnerOfMemory>(dlsym(library, kOwnerOfMemory));
   const auto make = reinterpret_cast<MakeGpuEngine>(dlsym(library, kMakeGpuEngine));
-  if (owner_of == nullptr || make == nullptr) {
+  const auto make_copier = reinterpret_cast<MakeGpuCopier>(dlsym(library, kMakeGpuCopier));
+  if (owner_of == nullptr || make == nullptr || make_copier == nullptr) {
     error = std::string(kLibrary) + " is of another version";
     return nullptr;
   }
-  return std::make_unique<LoadedLibrary>(owner_of, make);
+  return std::make_unique<LoadedLibrary>(owner_of, make, make_copier);
 }
 
 }  // namespace belfry::softnic

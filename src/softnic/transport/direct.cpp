@@ -12,6 +12,8 @@ namespace {
 /// How far ahead of execution the ring is prefetched: about a cross-core miss at 20 M WQEs a second.
 constexpr unsigned kPrefetchBlocks = 8;
 
+static_assert(kDirectPartBytes <= kGpuStagedBytes);
+
 /// Only what is announced: a block its poster is still writing would be torn from the poster's cache.
 void prefetch(const QueuePair& qp, std::uint64_t block) {
   if (block < qp.producer) __builtin_prefetch(qp.block(block));
@@ -148,10 +150,12 @@ Turn execute_push(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   p.psn_count = p.last ? total_packets - q.emit_packets : bytes >> qp.mtu_shift;
   p.parts = parts;
   p.part_count = slice(spans, offset, bytes, parts);
-  touch(parts, p.part_count);  // a source that is gone is this queue's fault, not its peer's
+  core.stage(parts, p.part_count);  // a source that is gone is this queue's fault, not its peer's
   p.bytes = bytes;
-  const Turn turn = take_reply(core, qp, respond(core, peer, p));
+  const Reply reply = respond(core, peer, p);
+  core.gpu_payload.flush();  // while the peer is in hand: the memory is its
   core.in_hand.qp = &qp;
+  const Turn turn = take_reply(core, qp, reply);
   if (turn != Turn::part) return turn;
   q.next_psn = (q.next_psn + p.psn_count) & wire::kPsnMask;
   q.emit_packets += p.psn_count;
@@ -168,15 +172,16 @@ Turn execute_read(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   p.length = left < kDirectPartBytes ? left : kDirectPartBytes;
   p.psn_count = packets_of(p.length, qp.mtu_shift);
   const Reply reply = respond(core, peer, p);
+  FramePart source{reply.data, static_cast<std::size_t>(p.length)};
   if (reply.kind == Reply::Kind::data) {
     // Where the source is gone, it is the peer's fault, not that of the queue that reads it.
-    const FramePart source{reply.data, static_cast<std::size_t>(p.length)};
-    touch(&source, 1);
+    core.stage(&source, 1);
   }
   core.in_hand.qp = &qp;
   const Turn turn = take_reply(core, qp, reply);
   if (turn != Turn::part) return turn;
-  if (p.length != 0) scatter(spans, offset, reply.data, p.length);
+  if (p.length != 0) core.scatter(spans, offset, static_cast<const unsigned char*>(source.data), p.length);
+  core.gpu_payload.flush();
   q.next_psn = (q.next_psn + p.psn_count) & wire::kPsnMask;
   q.emit_packets += p.psn_count;
   return p.length == left ? Turn::complete : Turn::part;
@@ -190,7 +195,7 @@ Turn execute_atomic_wqe(NicCore& core, QueuePair& qp, QueuePair& peer, const Spa
   core.in_hand.qp = &qp;
   const Turn turn = take_reply(core, qp, reply);
   if (turn != Turn::part) return turn;
-  deliver_original(spans, core.wqe.atomic, reply.original);
+  deliver_original(core, spans, core.wqe.atomic, reply.original);
   qp.requester.next_psn = (qp.requester.next_psn + 1) & wire::kPsnMask;
   return Turn::complete;
 }
@@ -267,6 +272,7 @@ bool write_at_once(NicCore& core, QueuePair& qp) {
                    &to) != KeyFault::none)
     return false;
 
+  if (!core.gpu_payload.empty() && (core.gpu_payload.holds(to) || core.gpu_payload.holds(from))) return false;
   const FramePart source{from, bytes};
   touch(&source, 1);
   core.in_hand.qp = peer;

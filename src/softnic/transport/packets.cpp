@@ -183,6 +183,20 @@ wire::Syndrome fetch_again(NicCore& core, QueuePair& qp, const StartedWqe& s, Sp
   return same ? wire::Syndrome::none : wire::Syndrome::local_qp_operation;
 }
 
+/// Fetches what this turn's packets of `s` hold of GPU memory, as far as it lies in one piece.
+void read_ahead(NicCore& core, const QueuePair& qp, const StartedWqe& s, const SpanList& spans,
+                std::size_t done) {
+  const auto& q = qp.requester;
+  const std::int32_t out = wire::psn_distance(q.unacked_psn, add_psn(s.first_psn, q.emit_packets));
+  const std::uint64_t window = out < kPacketWindow ? static_cast<std::uint64_t>(kPacketWindow - out) : 0;
+  const std::uint64_t packets = std::min<std::uint64_t>(window, kTurnBudget - done);
+  const std::uint64_t offset = std::uint64_t{q.emit_packets} * qp.mtu();
+  if (packets == 0 || offset >= s.bytes) return core.gpu_payload.forget_ahead();
+  FramePart parts[kMaxSpans];
+  if (slice(spans, offset, std::min(packets * qp.mtu(), s.bytes - offset), parts) != 0)
+    core.gpu_payload.read_ahead(parts[0]);
+}
+
 /// Emits packets of the WQE at emit_index. \return false where the QP has to wait
 bool emit(NicCore& core, QueuePair& qp, std::size_t& done) {
   auto& q = qp.requester;
@@ -197,6 +211,7 @@ bool emit(NicCore& core, QueuePair& qp, std::size_t& done) {
   }
   FramePart parts[kMaxSpans + 2];
   const std::uint32_t packets = s.response_needed ? 1 : s.psn_count;
+  if (!core.gpu_payload.empty() && !s.response_needed) read_ahead(core, qp, s, spans, done);
   while (q.emit_packets < packets) {
     const RequestPacket p = next_packet(core, qp, s, spans, parts);
     if (!s.response_needed && wire::psn_distance(q.unacked_psn, p.psn) >= kPacketWindow) return false;
@@ -319,7 +334,8 @@ void on_read_response(NicCore& core, QueuePair& qp, std::uint32_t psn, const uns
   }
   SpanList spans;
   if (!fetch_target(core, qp, *s, spans)) return;
-  scatter(spans, offset, data, bytes);
+  core.scatter(spans, offset, data, bytes);
+  if (s->psns_received + 1 == s->psn_count) core.gpu_payload.flush();
   ++s->psns_received;
   finish_response(core, qp, psn);
 }
@@ -330,7 +346,7 @@ void on_atomic_response(NicCore& core, QueuePair& qp, std::uint32_t psn, std::ui
   if (!s || !is_atomic(s->opcode)) return;
   SpanList spans;
   if (!fetch_target(core, qp, *s, spans)) return;
-  deliver_original(spans, core.wqe.atomic, original);
+  deliver_original(core, spans, core.wqe.atomic, original);
   s->psns_received = 1;
   finish_response(core, qp, psn);
 }

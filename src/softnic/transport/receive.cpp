@@ -168,6 +168,11 @@ bool send_read_response(NicCore& core, QueuePair& qp, OwedResponse& o, std::uint
     o.aeth = static_cast<std::uint8_t>(wire::kAethNak | static_cast<unsigned>(wire::NakCode::remote_access));
     return true;
   }
+  if (!core.gpu_payload.empty() && o.length != 0) {
+    const std::uint64_t offset = std::uint64_t{o.psns_sent} * qp.mtu();
+    const std::uint64_t most = std::min<std::uint64_t>(o.length - offset, std::uint64_t{budget} * qp.mtu());
+    core.gpu_payload.read_ahead({memory + offset, static_cast<std::size_t>(most)});
+  }
   while (o.psns_sent < o.psn_count && budget != 0) {
     const std::uint64_t offset = std::uint64_t{o.psns_sent} * qp.mtu();
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(qp.mtu(), o.length - offset));
@@ -219,12 +224,24 @@ void PacketReceiver::receive(const FrameHeader& header, const std::byte* data) {
     return;
   }
   ++core_.counters.frames_received;
+  if (qp != qp_) settle();
+  qp_ = qp;
+  psn_ = packet.psn;
+  is_request_ = packet.kind == DecodedPacket::Kind::request;
   core_.in_hand.qp = qp;
   // Here, not around the fabric's poll: the fabric must be able to finish what it is doing.
   if (survive_faults([&] { dispatch(core_, *qp, packet); })) return;
   take_fault(core_);
   if (packet.kind == DecodedPacket::Kind::request)
     owe_nak(core_, *qp, packet.psn, wire::NakCode::remote_operation);
+}
+
+void PacketReceiver::settle() {
+  if (qp_ == nullptr || !core_.gpu_payload.pending()) return;
+  core_.in_hand.qp = qp_;
+  if (survive_faults([&] { core_.gpu_payload.flush(); })) return;
+  take_fault(core_);
+  if (is_request_) owe_nak(core_, *qp_, psn_, wire::NakCode::remote_operation);
 }
 
 std::size_t send_owed(NicCore& core) {

@@ -97,9 +97,11 @@ bool take_rnr(NicCore& core, QueuePair& qp, std::uint8_t timer) {
   return true;
 }
 
-void deliver_original(const SpanList& spans, const AtomicOperands& atomic, std::uint64_t original) {
+void deliver_original(NicCore& core, const SpanList& spans, const AtomicOperands& atomic,
+                      std::uint64_t original) {
   // In host order, as devices that report IBV_ATOMIC_HCA with native results do.
-  scatter(spans, 0, reinterpret_cast<const unsigned char*>(&original), atomic.bytes);
+  core.scatter(spans, 0, reinterpret_cast<const unsigned char*>(&original), atomic.bytes);
+  core.gpu_payload.flush();
 }
 
 bool has_send_work(const QueuePair& qp) {

@@ -44,7 +44,8 @@ std::uint64_t acknowledge_deadline(NicCore& core, const QueuePair& qp);
 /// Takes an RNR NAK: sets the pause. \return false where no retry is left
 bool take_rnr(NicCore& core, QueuePair& qp, std::uint8_t timer);
 /// Writes an atomic's former value as its size demands.
-void deliver_original(const SpanList& spans, const AtomicOperands& atomic, std::uint64_t original);
+void deliver_original(NicCore& core, const SpanList& spans, const AtomicOperands& atomic,
+                      std::uint64_t original);
 
 /// The QP at the other end, of this process, or null where a packet would be lost.
 QueuePair* find_direct_peer(NicCore& core, QueuePair& qp);

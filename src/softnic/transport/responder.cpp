@@ -129,9 +129,10 @@ Reply respond_send(NicCore& core, QueuePair& qp, const RequestPacket& p) {
                         wire::NakCode::invalid_request);
   }
   for (std::uint32_t i = 0; i < p.part_count; ++i) {
-    scatter(r.spans, r.received, static_cast<const unsigned char*>(p.parts[i].data), p.parts[i].bytes);
+    core.scatter(r.spans, r.received, static_cast<const unsigned char*>(p.parts[i].data), p.parts[i].bytes);
     r.received += p.parts[i].bytes;
   }
+  if (p.last) core.gpu_payload.flush();
   r.open = !p.last;
   r.verb = Verb::send;
   accept(qp, p);
@@ -178,9 +179,10 @@ Reply respond_write(NicCore& core, QueuePair& qp, const RequestPacket& p) {
   if (p.bytes > r.write_left || (p.last && p.bytes != r.write_left))
     return refuse(core, qp, wire::NakCode::invalid_request);
   for (std::uint32_t i = 0; i < p.part_count; ++i) {
-    move_payload(r.write_to, static_cast<const unsigned char*>(p.parts[i].data), p.parts[i].bytes);
+    core.move(r.write_to, static_cast<const unsigned char*>(p.parts[i].data), p.parts[i].bytes);
     r.write_to += p.parts[i].bytes;
   }
+  if (p.last) core.gpu_payload.flush();
   r.write_address += p.bytes;
   r.write_left -= p.bytes;
   r.received += p.bytes;
@@ -220,7 +222,7 @@ Reply respond_atomic(NicCore& core, QueuePair& qp, const RequestPacket& p) {
       reinterpret_cast<std::uintptr_t>(memory) % p.atomic->bytes != 0)
     return refuse(core, qp, wire::NakCode::remote_access);
   Reply r = of_kind(Reply::Kind::original);
-  r.original = execute_atomic(p.atomic_opcode, *p.atomic, memory);
+  r.original = execute_atomic(core, p.atomic_opcode, *p.atomic, memory);
   auto& saved = qp.responder.atomics;
   saved.push_back({p.psn, r.original});
   if (saved.size() > std::max<std::size_t>(1, qp.context.responder_depth)) saved.pop_front();

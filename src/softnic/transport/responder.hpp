@@ -12,6 +12,7 @@ namespace belfry::softnic {
 Reply respond(NicCore& core, QueuePair& qp, const RequestPacket& packet);
 
 /// Executes an atomic on memory that was checked. \return the former value
-std::uint64_t execute_atomic(wire::WqeOpcode opcode, const AtomicOperands& operands, unsigned char* memory);
+std::uint64_t execute_atomic(NicCore& core, wire::WqeOpcode opcode, const AtomicOperands& operands,
+                             unsigned char* memory);
 
 }  // namespace belfry::softnic

@@ -5,7 +5,7 @@ namespace belfry::softnic {
 bool send_packet(NicCore& core, QueuePair& qp, const EncodedHeader& header, FramePart* parts,
                  std::uint32_t payload_parts, std::uint32_t bytes) {
   static constexpr unsigned char kZeros[4] = {};
-  touch(parts + 1, payload_parts);
+  core.stage(parts + 1, payload_parts);
   parts[0] = {header.bytes, header.size};
   std::uint32_t count = 1 + payload_parts;
   if (header.pad != 0) parts[count++] = {kZeros, header.pad};

@@ -1,4 +1,4 @@
-// Methods of the device, of memory regions and of event files that exist as ioctls only.
+// Methods of the device and of event files that exist as ioctls only.
 
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -98,40 +98,6 @@ int query_mlx5_port(FileState&, IoctlCall& call) {
   return call.write(MLX5_IB_ATTR_QUERY_PORT, mlx5_ib_uapi_query_port{});
 }
 
-constexpr std::array kQueryMrAttributes{
-    handle_attribute(UVERBS_ATTR_QUERY_MR_HANDLE),
-    out_attribute(UVERBS_ATTR_QUERY_MR_RESP_LKEY, 4),
-    out_attribute(UVERBS_ATTR_QUERY_MR_RESP_RKEY, 4),
-    out_attribute(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, 8),
-    out_attribute(UVERBS_ATTR_QUERY_MR_RESP_IOVA, 8, false),
-};
-
-int query_mr(FileState& file, IoctlCall& call) {
-  const std::uint32_t handle = call.handle(UVERBS_ATTR_QUERY_MR_HANDLE);
-  const MrObject* mr = file.objects.find<MrObject>(handle);
-  if (mr == nullptr) return file.objects.find(handle) == nullptr ? ENOENT : EINVAL;
-  int error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LKEY, mr->key);
-  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_RKEY, mr->key);
-  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, mr->attributes.length);
-  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_IOVA, mr->attributes.address);
-  return error;
-}
-
-constexpr std::array kDmabufAttributes{
-    handle_attribute(UVERBS_ATTR_REG_DMABUF_MR_HANDLE),
-    handle_attribute(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE),
-    in_attribute(UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 8),
-    in_attribute(UVERBS_ATTR_REG_DMABUF_MR_LENGTH, 8),
-    in_attribute(UVERBS_ATTR_REG_DMABUF_MR_IOVA, 8),
-    in_attribute(UVERBS_ATTR_REG_DMABUF_MR_FD, 4),
-    number_attribute(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS),
-    out_attribute(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4),
-    out_attribute(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4),
-};
-
-/// A device that cannot take memory by dma-buf says so; libraries then register the address.
-int reg_dmabuf_mr(FileState&, IoctlCall&) { return EOPNOTSUPP; }
-
 constexpr std::array kAsyncEventAttributes{descriptor_attribute(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)};
 
 /// A further file of asynchronous events. Those of objects made by write commands go to the context's
@@ -158,8 +124,6 @@ std::span<const IoctlMethod> device_methods() {
       IoctlMethod{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, kGidTableAttributes, query_gid_table},
       IoctlMethod{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, kGidEntryAttributes, query_gid_entry},
       IoctlMethod{UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, kMlx5PortAttributes, query_mlx5_port},
-      IoctlMethod{UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, kQueryMrAttributes, query_mr},
-      IoctlMethod{UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, kDmabufAttributes, reg_dmabuf_mr},
       IoctlMethod{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, kAsyncEventAttributes,
                   alloc_async_event},
   };

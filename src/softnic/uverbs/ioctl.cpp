@@ -15,8 +15,8 @@ static_assert(sizeof(ib_uverbs_attr) == 16 && sizeof(ib_uverbs_ioctl_hdr) == 24)
 constexpr std::size_t kMaxCallBytes = 4096;
 
 const IoctlMethod* find_method(const ib_uverbs_ioctl_hdr& header) {
-  for (const auto family : {device_methods(), uar_methods(), devx_methods(), devx_umem_methods(),
-                            devx_object_methods(), devx_event_methods()}) {
+  for (const auto family : {device_methods(), mr_methods(), uar_methods(), devx_methods(),
+                            devx_umem_methods(), devx_object_methods(), devx_event_methods()}) {
     for (const IoctlMethod& method : family) {
       if (method.object == header.object_id && method.method == header.method_id) return &method;
     }

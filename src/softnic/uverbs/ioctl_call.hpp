@@ -110,6 +110,7 @@ class IoctlCall {
 
 // The methods of each family, in the file of that family.
 std::span<const IoctlMethod> device_methods();
+std::span<const IoctlMethod> mr_methods();
 std::span<const IoctlMethod> uar_methods();
 std::span<const IoctlMethod> devx_methods();
 std::span<const IoctlMethod> devx_umem_methods();

@@ -30,11 +30,12 @@ int check_access(std::uint32_t access) {
   return (access & IB_UVERBS_ACCESS_ON_DEMAND) != 0 ? EOPNOTSUPP : 0;
 }
 
-/// The offset within a page must be the same in memory and in the addresses that requests use.
+}  // namespace
+
 bool same_page_offset(std::uint64_t start, std::uint64_t iova) { return (start ^ iova) % page_bytes() == 0; }
 
-/// Makes a key for what `mr` describes, of memory that has been checked.
 int make_key(FileState& file, MrObject& mr) {
+  if (const int error = check_access(mr.attributes.access); error != 0) return error;
   const MkeyAttributes& a = mr.attributes;
   const UserAddress start = reinterpret_cast<std::uintptr_t>(a.memory);
   if (const int error =
@@ -53,8 +54,6 @@ int make_key(FileState& file, MrObject& mr) {
   return 0;
 }
 
-}  // namespace
-
 int check_registrable(FileState& file, UserAddress start, std::uint64_t bytes, bool writable,
                       MemoryOwner& owner) {
   owner = bytes == 0 ? kHostMemory : file.nic.owner_of(reinterpret_cast<const void*>(start), bytes);
@@ -65,7 +64,6 @@ int reg_mr(FileState& file, const WriteCall& call) {
   ib_uverbs_reg_mr request{};
   if (const int error = call.read(request); error != 0) return error;
   if (!same_page_offset(request.start, request.hca_va)) return EINVAL;
-  if (const int error = check_access(request.access_flags); error != 0) return error;
   PdObject* pd = file.objects.find<PdObject>(request.pd_handle);
   if (pd == nullptr) return EINVAL;
 
@@ -103,10 +101,7 @@ int rereg_mr(FileState& file, const WriteCall& call) {
   MrObject changed;
   changed.pd = mr->pd;
   changed.attributes = mr->attributes;
-  if ((request.flags & kChangeAccess) != 0) {
-    if (const int error = check_access(request.access_flags); error != 0) return error;
-    changed.attributes.access = request.access_flags;
-  }
+  if ((request.flags & kChangeAccess) != 0) changed.attributes.access = request.access_flags;
   if ((request.flags & kChangePd) != 0) {
     changed.pd = file.objects.find<PdObject>(request.pd_handle);
     if (changed.pd == nullptr) return EINVAL;

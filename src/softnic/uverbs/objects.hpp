@@ -118,6 +118,14 @@ class UmemObject final : public Object {
 int check_registrable(FileState& file, UserAddress start, std::uint64_t bytes, bool writable,
                       MemoryOwner& owner);
 
+/// Whether the offset within a page is the same in memory and in the addresses that requests use, as it must
+/// be.
+bool same_page_offset(std::uint64_t start, std::uint64_t iova);
+
+/// Makes a key for what the attributes of `mr` describe, once its memory and its rights have been checked.
+/// \return 0 or an errno
+int make_key(FileState& file, MrObject& mr);
+
 /// Ends a command that has put `object` into the table: where its response could not be delivered, the
 /// object goes away again.
 /// \param error of the response, 0 if it was delivered

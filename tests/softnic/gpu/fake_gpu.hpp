@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -92,6 +93,24 @@ class FakeGpuEngine : public GpuEngine {
   std::map<std::uint32_t, GpuProgress> progress_;
 };
 
+/// Copies with the CPU.
+class FakeGpuCopier : public GpuCopier {
+ public:
+  unsigned char* staging() override { return staging_.data(); }
+  bool to_gpu(void* to, const void* staged, std::size_t bytes) override {
+    std::memcpy(to, staged, bytes);
+    return true;
+  }
+  bool from_gpu(void* staged, const void* from, std::size_t bytes) override {
+    std::memcpy(staged, from, bytes);
+    return true;
+  }
+  std::string error() const override { return "none"; }
+
+ private:
+  std::vector<unsigned char> staging_ = std::vector<unsigned char>(kGpuStagingBytes);
+};
+
 class FakeGpuLibrary final : public GpuLibrary {
  public:
   explicit FakeGpuLibrary(std::shared_ptr<FakeGpus> gpus) : gpus_(std::move(gpus)) {}
@@ -110,6 +129,9 @@ class FakeGpuLibrary final : public GpuLibrary {
       return nullptr;
     }
     return std::make_unique<FakeGpuEngine>(gpus_, gpu);
+  }
+  std::unique_ptr<GpuCopier> make_copier(MemoryOwner, std::string&) override {
+    return std::make_unique<FakeGpuCopier>();
   }
 
  private:

@@ -1,6 +1,8 @@
 // The ioctl interface: framing, attributes, and the methods that are not DEVX.
 
 #include "client.hpp"
+#include "softnic/firmware/nic_core.hpp"
+#include "softnic/gpu/guarded_memory.hpp"
 
 namespace belfry::softnic::test {
 namespace {
@@ -263,6 +265,44 @@ TEST(UverbsIoctl, QueryMrAndDmabuf) {
       .out(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, lkey)
       .out(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, rkey);
   EXPECT_EQ(client.ioctl(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, a), EOPNOTSUPP);
+}
+
+// Guards against GPU memory that is checked as if the process had it mapped, and against descriptors and
+// ranges that a dma-buf registration takes unseen.
+TEST(UverbsIoctl, GpuMemoryRegistersByAddressAndByDmabuf) {
+  const GuardedMemory gpu(8192);
+  GuardedLibrary::State state;
+  Opened client;
+  client.nic->impl().gpu.use(std::make_unique<GuardedLibrary>(gpu, state));
+  const std::uint32_t pd = client.alloc_pd();
+  const Reply made = client.reg_mr(pd, gpu.address(), gpu.size(), IB_UVERBS_ACCESS_LOCAL_WRITE);
+  EXPECT_EQ(made.error, 0);
+  EXPECT_FALSE(client.nic->impl().gpu_payload.empty());
+  EXPECT_EQ(client.reg_mr(pd, gpu.address(), gpu.size() + 1, IB_UVERBS_ACCESS_LOCAL_WRITE).error, EFAULT);
+  EXPECT_EQ(client.destroy(IB_USER_VERBS_CMD_DEREG_MR, made.core_as<ib_uverbs_reg_mr_resp>().mr_handle), 0);
+  EXPECT_TRUE(client.nic->impl().gpu_payload.empty());
+
+  const int file = ::memfd_create("no dma-buf", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(file, 8192), 0);
+  const auto reg = [&](std::uint64_t iova, std::uint64_t length, int descriptor) {
+    std::uint32_t key = 0;
+    Client::Attributes a;
+    a.add(UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, 0)
+        .add(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, pd, 0)
+        .add(UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 0, 8)
+        .add(UVERBS_ATTR_REG_DMABUF_MR_LENGTH, length, 8)
+        .add(UVERBS_ATTR_REG_DMABUF_MR_IOVA, iova, 8)
+        .add(UVERBS_ATTR_REG_DMABUF_MR_FD, static_cast<std::uint32_t>(descriptor), 4)
+        .add(UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, IB_UVERBS_ACCESS_LOCAL_WRITE, 4)
+        .out(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, key)
+        .out(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, key);
+    return client.ioctl(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, a);
+  };
+  EXPECT_EQ(reg(0, 4096, file), EOPNOTSUPP) << "an iova that is no address of the GPU's";
+  EXPECT_EQ(reg(gpu.address(), 0, file), EOPNOTSUPP);
+  EXPECT_EQ(reg(gpu.address(), 4096, 9999), EBADF);
+  EXPECT_EQ(reg(gpu.address(), 4096, file), EINVAL);
+  ::close(file);
 }
 
 // Guards against domains whose number DEVX and verbs tell differently.
