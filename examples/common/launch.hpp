@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -41,8 +42,7 @@ class Shared {
 /// kernels do.
 template <class Kernel>
 void launch(const Pe& pe, const char* name, lanes::Grid grid, Kernel kernel) {
-  Shared<Report> report(pe);
-  kernel.report = report.get();
+  const auto* const report = kernel.report = new (pe.report_memory.get()) Report{};
   if (pe.on_gpu) {
 #if defined(BELFRY_EXAMPLES_ON_GPU)
     launch_on_gpu(pe.gpu, grid.blocks, grid.threads, kernel);
@@ -53,7 +53,7 @@ void launch(const Pe& pe, const char* name, lanes::Grid grid, Kernel kernel) {
     options.deadline = pe.launch_deadline();
     lanes::launch(grid, options, kernel);
   }
-  throw_if_failed(report.span().front());
+  throw_if_failed(*report);
 }
 
 /// Copies into this PE's copy of a window, and out of it.

@@ -34,6 +34,7 @@ struct Group {
   Path path = Path::gda;
   bool on_gpu = false;
   std::vector<int> gpus = {0};
+  bool gpu_windows = false;  ///< of mini-proxy
 
   bool of_processes() const { return rank >= 0; }
 };
@@ -116,11 +117,13 @@ Pe Program::Impl::make_pe(host::Bootstrap& bootstrap) const {
   if (!group.on_gpu) {
     pe.window_memory = host::host_queue_memory();
   } else if (group.path == Path::proxy) {
-    pe.window_memory = pinned_memory(pe.gpu);
+    pe.window_memory = group.gpu_windows ? gpu_memory(pe.gpu) : pinned_memory(pe.gpu);
+    pe.window_kind = group.gpu_windows ? device::MemoryKind::own : device::MemoryKind::host;
   } else {
     pe.window_memory = gpu_memory(pe.gpu);
     pe.options.placement = gpu_placement(pe.gpu);
   }
+  pe.report_memory = pe.shared_memory(sizeof(Report));
   return pe;
 }
 
@@ -155,7 +158,7 @@ std::vector<host::WindowOptions> Pe::placed(std::vector<host::WindowOptions> win
   if (!on_gpu) return windows;
   for (host::WindowOptions& window : windows) {
     window.memory = window_memory;
-    window.kind = path == Path::proxy ? device::MemoryKind::host : device::MemoryKind::own;
+    window.kind = window_kind;
   }
   return windows;
 }
@@ -187,6 +190,15 @@ void Program::path_option() {
                   "proxy: a CPU worker does both (default gda)")
       ->type_name("PATH")
       ->transform(CLI::CheckedTransformer(paths).description(""));
+  impl_->app
+      .add_option("--windows", impl_->group.gpu_windows,
+                  "With --lanes cuda --path proxy, where windows and completion counters lie: host or gpu "
+                  "(default host)")
+      ->type_name("PLACE")
+      ->needs("--lanes")
+      ->needs("--path")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"host", false}, {"gpu", true}})
+                      .description(""));
 }
 
 int Program::run(int argc, char** argv, const std::function<void(const Pe&)>& body) {

@@ -31,9 +31,13 @@ struct Pe {
   Path path = Path::gda;
   bool on_gpu = false;  ///< where kernels run, else on CPU lanes
   int gpu = 0;          ///< then which, by CUDA's number
-  /// Where windows lie: host memory on lanes. On a GPU its own for mini-gda, and for mini-proxy pinned host
-  /// memory, which the worker's NIC reaches too.
+  /// Where windows lie: host memory on lanes. On a GPU its own for mini-gda, and for mini-proxy what
+  /// --windows says: pinned host memory, or the GPU's.
   std::shared_ptr<host::QueueMemory> window_memory;
+  device::MemoryKind window_kind = device::MemoryKind::own;  ///< to the kernels
+  /// Of launch(), for as long as the PE lives: letting pinned memory go waits for all kernels of the GPU, and
+  /// those of other PEs may wait for this one.
+  std::shared_ptr<void> report_memory = nullptr;
 
   int rank() const { return bootstrap.rank(); }
   int size() const { return bootstrap.size(); }
@@ -69,7 +73,7 @@ class Program {
   void option(const std::string& flag, std::uint64_t& value, std::uint64_t least, std::uint64_t most,
               const std::string& help);
 
-  /// The option --path, for an example that runs on every transport.
+  /// The options --path and --windows, for an example that runs on every transport.
   void path_option();
 
   /// Parses, then runs `body` on each PE of this process. An exception of one PE ends the others.

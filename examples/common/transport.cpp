@@ -27,6 +27,7 @@ proxy::EndpointOptions proxy_options(const Pe& pe, bool self_queues) {
   if (pe.on_gpu) {
     options.ring_memory = pinned_memory(pe.gpu);
     options.state = {device::MemoryKind::own, gpu_memory(pe.gpu)};
+    if (pe.window_kind == device::MemoryKind::own) options.counter_memory = options.state;
   }
   return options;
 }

@@ -157,6 +157,8 @@ Record RunContext::record(const std::string& arm, const std::string& metric) con
     set(record.parameters, "nic_polls", std::string(engine.polls_records ? "record" : "doorbell"));
     set(record.parameters, "nic_writes", std::string(engine.unordered_writes ? "unordered" : "ordered"));
   }
+  if (options_.window_place != "host") set(record.parameters, "window", options_.window_place);
+  if (options_.counters_place != "host") set(record.parameters, "counters", options_.counters_place);
   if (options_.quick) set(record.parameters, "quick", true);
   record.versions = versions_;
   return record;

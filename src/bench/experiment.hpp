@@ -66,6 +66,8 @@ struct Options {
   EngineSettings engine;          ///< with cuda and the software NIC
   std::string completions_place = "gpu";  ///< with cuda, where completion queues lie: gpu or host
   std::string record_place = "gpu";       ///< with cuda, where doorbell records lie
+  std::string window_place = "host";      ///< with cuda, where mini-proxy's windows lie: host or gpu
+  std::string counters_place = "host";    ///< with cuda, where its completions are counted
   std::string listen_at;  ///< HOST:PORT: a launcher has started the other process, which connects here
   std::string fabric;     ///< the software NIC's, for the other process to join; empty without one
 };

@@ -119,16 +119,12 @@ class GoodputBench {
     const ProxyGroup group(run_, 2, window_bytes(),
                            [&](std::size_t rank) { return rank == 0 ? options : resting_options(options); });
     nic = describe_nic(group.context());
-    fill_source(group.window(0));
+    group.edit_window(0, [&](std::span<std::byte> window) { fill_source(window); });
     ProxyRateJob job = job_of<device::proxy::ProxyView>(arm);
     job.view = group.pe(0).view();
     const auto runner = make_runner(run_, crowded);
-    const RateGround ground{queues_, true,
-                            [&](int rank) {
-                              const auto window = group.window(rank);
-                              return std::vector<std::byte>(window.begin(), window.end());
-                            },
-                            [&](const auto& edit) { edit(group.window(1)); }};
+    const RateGround ground{queues_, true, [&](int rank) { return group.read_window(rank); },
+                            [&](const auto& edit) { group.edit_window(1, edit); }};
     return measure_threads<device::proxy::ProxyView>(
         *runner, ground, job, messages(arm.bytes), arm_name(arm.transport, arm.bytes),
         [&](const ProxyRateJob& ready) { runner->rate(true, spread(run_, queues_), ready); });

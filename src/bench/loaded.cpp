@@ -129,13 +129,10 @@ void edit_window(const DeviceGroup& group, int rank, const std::function<void(st
   group.edit_window(rank, edit);
 }
 void edit_window(const ProxyGroup& group, int rank, const std::function<void(std::span<std::byte>)>& edit) {
-  edit(group.window(rank));
+  group.edit_window(rank, edit);
 }
 std::vector<std::byte> read_window(const DeviceGroup& group, int rank) { return group.read_window(rank); }
-std::vector<std::byte> read_window(const ProxyGroup& group, int rank) {
-  const auto window = group.window(rank);
-  return {window.begin(), window.end()};
-}
+std::vector<std::byte> read_window(const ProxyGroup& group, int rank) { return group.read_window(rank); }
 
 /// Both ends at once: end 0 asks. \tparam Group DeviceGroup or ProxyGroup
 /// \param runners of each end

@@ -25,12 +25,9 @@ struct ProxyPair {
   explicit ProxyPair(const RunContext& run)
       : group(run, 2, kWindowBytes, [](std::size_t) { return proxy_options(false); }) {}
 
-  std::vector<std::byte> read_window(int pe) const {
-    const auto window = group.window(pe);
-    return {window.begin(), window.end()};
-  }
+  std::vector<std::byte> read_window(int pe) const { return group.read_window(pe); }
   void edit_window(int pe, const std::function<void(std::span<std::byte>)>& edit) const {
-    edit(group.window(pe));
+    group.edit_window(pe, edit);
   }
   const device::proxy::ProxyView& view(int pe) const { return group.pe(pe).view(); }
 

@@ -143,8 +143,8 @@ class PayloadBench {
     const ProxyGroup group(run_, 2, kPayloadWindowBytes,
                            [&](std::size_t rank) { return rank == 0 ? options : resting_options(options); });
     PayloadPass pass = run(
-        arm, group.pe(0).view(), [&](const auto& edit) { edit(group.window(1)); },
-        [&] { return group.window(1); });
+        arm, group.pe(0).view(), [&](const auto& edit) { group.edit_window(1, edit); },
+        [&] { return group.read_window(1); });
     pass.nic = describe_nic(group.context());
     return pass;
   }

@@ -31,6 +31,7 @@ void place_for_lanes(const RunContext& run, std::size_t rank, proxy::EndpointOpt
   if (!on_gpu(run)) return;
   options.ring_memory = pinned_memory();
   options.state = {device::MemoryKind::own, gpu_memory(gpu_of(run, rank))};
+  if (run.options().counters_place == "gpu") options.counter_memory = options.state;
 }
 
 ProxyGroup::ProxyGroup(const RunContext& run, int pes, std::size_t window_bytes,
@@ -41,7 +42,9 @@ ProxyGroup::ProxyGroup(const RunContext& run, int pes, std::size_t window_bytes,
     context.nic = run.options().nic;
     const host::ProtectionDomain domain(host::Context::open(context));
     host::WindowOptions window{.bytes = window_bytes};
-    if (on_gpu(run)) {
+    if (on_gpu(run) && run.options().window_place == "gpu") {
+      window.memory = pes_[rank].gpu_memory = gpu_memory(gpu_of(run, rank));
+    } else if (on_gpu(run)) {
       window.memory = pinned_memory();
       window.kind = device::MemoryKind::host;
     }
@@ -50,6 +53,24 @@ ProxyGroup::ProxyGroup(const RunContext& run, int pes, std::size_t window_bytes,
     pes_[rank].windows = std::make_unique<host::Windows>(member, domain, std::span(&window, 1));
     pes_[rank].endpoint = std::make_unique<proxy::Endpoint>(member, *pes_[rank].windows, placed);
   });
+}
+
+std::vector<std::byte> ProxyGroup::read_window(int rank) const {
+  const std::span<std::byte> window = this->window(rank);
+  const auto& memory = pes_[static_cast<std::size_t>(rank)].gpu_memory;
+  if (memory == nullptr) return {window.begin(), window.end()};
+  std::vector<std::byte> copy(window.size());
+  memory->read(copy.data(), window.data(), window.size());
+  return copy;
+}
+
+void ProxyGroup::edit_window(int rank, const std::function<void(std::span<std::byte>)>& edit) const {
+  const std::span<std::byte> window = this->window(rank);
+  const auto& memory = pes_[static_cast<std::size_t>(rank)].gpu_memory;
+  if (memory == nullptr) return edit(window);
+  std::vector<std::byte> copy = read_window(rank);
+  edit(copy);
+  memory->write(window.data(), copy.data(), copy.size());
 }
 
 }  // namespace belfry::bench

@@ -28,24 +28,29 @@ void place_for_lanes(const RunContext& run, std::size_t rank, proxy::EndpointOpt
 
 class ProxyGroup {
  public:
-  /// Opens the device and connects. The window is host memory, which the workers' NIC and the run's kernels
-  /// both reach. Throws host::Error.
-  /// \param options of each rank; what the ranks must agree on is alike
+  /// Opens the device and connects. The window lies where the run says: in host memory, which the run's
+  /// kernels reach too, or in the GPU's. Throws host::Error. \param options of each rank; what the ranks must
+  /// agree on is alike
   ProxyGroup(const RunContext& run, int pes, std::size_t window_bytes,
              const std::function<proxy::EndpointOptions(std::size_t rank)>& options);
 
   const proxy::Endpoint& pe(int rank) const { return *pes_[static_cast<std::size_t>(rank)].endpoint; }
   const host::Context& context() const { return pes_.front().windows->domain().context(); }
-  /// A PE's copy of window 0.
+  /// A copy of a PE's window 0.
+  std::vector<std::byte> read_window(int rank) const;
+  /// Changes it. \pre nobody else does
+  void edit_window(int rank, const std::function<void(std::span<std::byte>)>& edit) const;
+
+ private:
+  struct Pe {
+    std::shared_ptr<host::QueueMemory> gpu_memory;  ///< of its window; null: a CPU reaches it
+    std::unique_ptr<host::Windows> windows;
+    std::unique_ptr<proxy::Endpoint> endpoint;
+  };
   std::span<std::byte> window(int rank) const {
     return pes_[static_cast<std::size_t>(rank)].windows->memory(0).span();
   }
 
- private:
-  struct Pe {
-    std::unique_ptr<host::Windows> windows;
-    std::unique_ptr<proxy::Endpoint> endpoint;
-  };
   std::vector<std::unique_ptr<host::Bootstrap>> members_;
   std::vector<Pe> pes_;
 };

@@ -18,8 +18,6 @@
 namespace belfry::bench {
 namespace {
 
-std::vector<std::byte> copy_of(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
-
 constexpr const char* kCustomArm = "custom";
 
 struct ProxyRateShape {
@@ -102,8 +100,8 @@ void measure_pass(RunContext& run, const std::string& arm, const ProxyRateShape&
   job.target = {{0, 0}, sizeof(std::uint64_t), kRateSlots};
   job.queues = job.posters = shape.rings;
   const auto runner = make_runner(run, crowded);
-  const RateGround ground{shape.rings, false, [&](int rank) { return copy_of(group.window(rank)); },
-                          [&](const auto& edit) { edit(group.window(1)); }};
+  const RateGround ground{shape.rings, false, [&](int rank) { return group.read_window(rank); },
+                          [&](const auto& edit) { group.edit_window(1, edit); }};
   const RateFigure figure = measure_threads<device::proxy::ProxyView>(
       *runner, ground, job, run.iterations(), arm,
       [&](const ProxyRateJob& ready) { runner->rate(false, spread(run, shape.rings), ready); });

@@ -203,8 +203,8 @@ class ResidencyBench {
     const ProxyGroup group(run_, 2, window_bytes(),
                            [&](std::size_t rank) { return rank == 0 ? options : resting_options(options); });
     ResidencyPass pass = talking<ProxyTalk>(
-        arm, group.pe(0).view(), [&](const auto& edit) { edit(group.window(1)); },
-        [&] { return group.window(1); });
+        arm, group.pe(0).view(), [&](const auto& edit) { group.edit_window(1, edit); },
+        [&] { return group.read_window(1); });
     pass.nic = describe_nic(group.context());
     return pass;
   }

@@ -78,6 +78,14 @@ void add_common_options(CLI::App& command, Request& request) {
         .add_option("--record", options.record_place,
                     "With --lanes cuda, where doorbell records lie: gpu or host")
         ->check(CLI::IsMember({"gpu", "host"}));
+    command
+        .add_option("--window", options.window_place,
+                    "With --lanes cuda, where mini-proxy's windows lie: host or gpu")
+        ->check(CLI::IsMember({"gpu", "host"}));
+    command
+        .add_option("--counters", options.counters_place,
+                    "With --lanes cuda, where mini-proxy's completions are counted: host or gpu")
+        ->check(CLI::IsMember({"gpu", "host"}));
   }
   command.add_option("--seed", options.seed, "Seed of the order of arms and of the payload")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{INT64_MAX}));
@@ -236,6 +244,10 @@ void run_request(Request& request) {
   }
   if (request.options.lanes != "cuda" && request.options.gpus != std::vector<int>{0})
     throw CLI::ValidationError("--gpus", "GPUs run kernels with --lanes cuda only");
+  if (request.options.lanes != "cuda" &&
+      (request.options.window_place != "host" || request.options.counters_place != "host")) {
+    throw CLI::ValidationError("--window, --counters", "CPU lanes cannot reach GPU memory: add --lanes cuda");
+  }
   // A kernel's first launch would wait for kernels that wait for it. CUDA reads this when it starts.
   if (request.options.lanes == "cuda") {
     setenv("CUDA_MODULE_LOADING", "EAGER", 0);
