@@ -23,13 +23,15 @@ bench op-doorbell 60 op --passes 5 --iterations 5000
 bench op-host-cq 30 op --arms gda-inline,gda-value,gda-gpu-fence-no-record --completions host --passes 5 --iterations 5000
 bench op-host-record 30 op --arms gda-system-release,gda-system-fence --record host --passes 5 --iterations 5000
 bench rate 60 rate --iterations 1000000
-BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-unordered 60 rate --iterations 3000000
-BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=4 bench rate-unordered-4-blocks 60 rate --iterations 3000000
-BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-doorbell 90 litmus --iterations 10000000
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-unordered 30 rate --iterations 400000 --passes 3
+BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=4 bench rate-unordered-4-blocks 30 rate --iterations 400000 --passes 3
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-doorbell 40 litmus --iterations 3000000
 export BELFRY_SOFTNIC_GPU_POLL=record
 bench op-record 60 op --passes 5 --iterations 5000
-BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-record-unordered 60 rate --iterations 3000000
-BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-record 90 litmus --iterations 10000000
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-record-unordered 30 rate --iterations 400000 --passes 3
+BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-record 40 litmus --iterations 3000000
+# A thousand million writes of each ordering: by whole warps, and with an engine that keeps up with them.
+BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=8 bench litmus-warps-record 180 litmus --post-as warp --iterations 500000000
 unset BELFRY_SOFTNIC_GPU_POLL
 # mini-proxy, whose NIC is the CPU's.
 bench handoff 40 handoff --iterations 2000000
