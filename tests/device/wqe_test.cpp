@@ -175,5 +175,62 @@ TEST(GdaWqe, BadArgumentsPostNothing) {
   }
 }
 
+template <class Policy>
+class GdaWindow : public ::testing::Test {};
+TYPED_TEST_SUITE(GdaWindow, AllPolicies);
+
+// Fault: what is known of the window that was used last taken for leave to write anywhere in it, beyond it,
+// or in another one; or a window that does not exist taken for the one that nobody has used yet.
+TYPED_TEST(GdaWindow, IsCheckedAlsoWhereItIsKnown) {
+  FakeQueue q = make_queue<TypeParam>();
+  Channel<TypeParam> channel(q.view, 1);
+  const std::uint64_t end = FakeQueue::kWindowBytes;
+  const auto expect_bad = [&](std::uint32_t window, std::uint64_t offset) {
+    EXPECT_EQ(channel.put_value(Thread{}, {window, offset}, std::uint64_t{1}).status, Status::bad_argument)
+        << window << ' ' << offset;
+    EXPECT_EQ(channel.put(Thread{}, {window, offset}, {0, 0}, 8).status, Status::bad_argument);
+    EXPECT_EQ(channel.put(Thread{}, {0, 0}, {window, offset}, 8).status, Status::bad_argument);
+  };
+  EXPECT_EQ(channel.put(Thread{}, {~0u, 0}, {~0u, 0}, 0).status, Status::bad_argument);
+  for (int round = 0; round < 2; ++round) {
+    expect_bad(0, end - 7);
+    expect_bad(0, end);
+    expect_bad(0, ~std::uint64_t{0} - 3);
+    expect_bad(2, 0);
+    expect_bad(~0u, 0);
+    EXPECT_EQ(channel.put(Thread{}, {0, 8}, {0, 0}, ~std::uint64_t{0}).status, Status::bad_argument);
+    ASSERT_TRUE(channel.put(Thread{}, {0, end - 8}, {0, end - 8}, 8).ok()) << round;
+  }
+  const Operation op = channel.put_value(Thread{}, {1, end - 8}, std::uint64_t{1});
+  ASSERT_TRUE(op.ok());
+  EXPECT_EQ(op.index, 2u) << "nothing else was posted";
+}
+
+// Fault: a channel of a shared queue that posts to slots it once knew to be the next, though others have
+// taken them since; or one that keeps what it knew of room for ever.
+TEST(GdaShared, ChannelsThatKnowOldIndicesGoOnBehindTheOthers) {
+  using Policy = SharedCollapsed;
+  FakeQueue q = make_queue<Policy>();
+  Channel<Policy> channels[3] = {{q.view, 1}, {q.view, 1}, {q.view, 1}};
+  const unsigned order[] = {0, 0, 1, 0, 2, 2, 1, 1, 0, 2, 0, 1};
+  std::uint64_t next = 0;
+  for (int lap = 0; lap < 9; ++lap) {
+    for (const unsigned who : order) {
+      const Operation op = channels[who].put_value(Thread{}, {0, 8 * who}, next);
+      ASSERT_TRUE(op.ok()) << next;
+      ASSERT_EQ(op.index, next);
+      EXPECT_EQ(wire::doorbell_index(q.doorbell), static_cast<std::uint16_t>(next + 1));
+      EXPECT_EQ(q.state.published, next + 1);
+      q.complete(next++);
+    }
+  }
+  // Nobody completes from here on: the queue fills, for each of them.
+  const std::uint64_t complete = next;
+  for (; next < complete + 16; ++next)
+    ASSERT_TRUE(channels[next % 3].put_value(Thread{}, {0, 0}, next).ok()) << next;
+  for (auto& channel : channels)
+    EXPECT_EQ(channel.put_value(Thread{}, {0, 0}, next, Announce::now, kShort).status, Status::queue_full);
+}
+
 }  // namespace
 }  // namespace belfry::device::test

@@ -62,6 +62,35 @@ TYPED_TEST(ProxyRing, FieldCase10AFullRingSaysSoAndResumes) {
   EXPECT_TRUE(channel.flush(Thread{}, kShort).ok());
 }
 
+// Fault: what is known of the window that was used last taken for leave to write anywhere in it, beyond it,
+// or in another one; an offset or a length that is compared without its upper 32 bits.
+TYPED_TEST(ProxyRing, WindowsAreCheckedAlsoWhereTheyAreKnown) {
+  Rig rig;
+  device::proxy::Channel<TypeParam> channel(rig.view, 1);
+  const std::uint64_t end = Rig::kWindowBytes;
+  const auto expect_bad = [&](std::uint32_t window, std::uint64_t offset, std::uint64_t bytes) {
+    EXPECT_EQ(channel.put(Thread{}, {window, offset}, {0, 0}, bytes).status, Status::bad_argument)
+        << window << ' ' << offset << ' ' << bytes;
+    EXPECT_EQ(channel.put(Thread{}, {0, 0}, {window, offset}, bytes).status, Status::bad_argument);
+  };
+  expect_bad(~0u, 0, 0);
+  for (int round = 0; round < 2; ++round) {
+    expect_bad(0, end - 7, 8);
+    expect_bad(0, end, 8);
+    expect_bad(0, ~std::uint64_t{0} - 3, 8);
+    expect_bad(0, 8, ~std::uint64_t{0});
+    expect_bad(0, (std::uint64_t{1} << 32) - 4, end);
+    expect_bad(2, 0, 8);
+    expect_bad(~0u, 0, 8);
+    EXPECT_EQ(channel.put_value(Thread{}, {0, end - 7}, std::uint64_t{1}).status, Status::bad_argument);
+    // On both sides of what one descriptor can name.
+    for (const std::uint64_t offset : {std::uint64_t{8}, (std::uint64_t{1} << 32) - 4, end - 8})
+      ASSERT_TRUE(channel.put(Thread{}, {0, offset}, {0, offset}, 8).ok()) << offset;
+    rig.settle();
+  }
+  ASSERT_EQ(rig.nic.posted.size(), 6u);
+}
+
 // Fault: 16, 32 or lap bits of an index that are compared as if they were all of it.
 TYPED_TEST(ProxyRing, IndicesPass32BitsAndManyLaps) {
   for (const std::uint64_t start :
