@@ -44,10 +44,9 @@ struct alignas(128) QueueState {
   std::uint64_t consumer;     ///< every WQE whose first block lies before it is complete
   std::uint64_t cq_consumer;  ///< entries taken from a completion ring
   std::uint64_t fault;        ///< a fault word (device/fault.hpp); 0: none
-  // What pollers have seen last of the thread that forwards the doorbells.
-  std::uint64_t forwarder_beat;   ///< its heartbeat
-  std::uint64_t forwarder_since;  ///< ns: when that beat was seen first, or a later time; 0: never
-  std::uint64_t reserved1[3];
+  /// What pollers have seen last of the thread that forwards the doorbells (gda/forwarder.hpp); 0: nothing.
+  std::uint64_t forwarder_seen;
+  std::uint64_t reserved1[4];
 };
 static_assert(sizeof(QueueState) == 128 && offsetof(QueueState, consumer) == 64);
 

@@ -30,18 +30,28 @@ class ForwarderWatch {
   }
 
  private:
-  // The beat is released after its time, and acquired before it: between pollers of one queue, a beat may be
-  // found with a later time than its own, and is then given longer, but never with an older one.
+  // One word, which pollers of a shared queue may replace in any order: the beat's lower half, and when it
+  // was seen first, in units of a millisecond or so. A beat that is found again after a multiple of 2^32
+  // passes for a stall, at odds of 1 to 4e9.
+  static constexpr unsigned kTimeShift = 20;
 
   BELFRY_FN LastBeat seen_before() const {
     LastBeat last;
-    last.beat = port::load_acquire<port::Scope::gpu>(&state_->forwarder_beat);
-    last.since_ns = port::load<port::Scope::gpu>(&state_->forwarder_since);
+    const std::uint64_t seen = port::load<port::Scope::gpu>(&state_->forwarder_seen);
+    if (seen == 0) return last;
+    const std::uint64_t beat = port::load<port::Scope::system>(&words_->heartbeat);
+    if (static_cast<std::uint32_t>(beat) != static_cast<std::uint32_t>(seen)) return last;
+    const std::uint64_t now = port::now_ns();
+    const std::uint32_t units =
+        static_cast<std::uint32_t>(now >> kTimeShift) - static_cast<std::uint32_t>(seen >> 32);
+    last.beat = beat;
+    // No longer ago than it was.
+    last.since_ns = now - (static_cast<std::uint64_t>(units == 0 ? 0 : units - 1) << kTimeShift);
     return last;
   }
   BELFRY_FN void keep(const LastBeat& last) {
-    port::store<port::Scope::gpu>(&state_->forwarder_since, last.since_ns);
-    port::store_release<port::Scope::gpu>(&state_->forwarder_beat, last.beat);
+    port::store<port::Scope::gpu>(
+        &state_->forwarder_seen, (last.since_ns >> kTimeShift) << 32 | static_cast<std::uint32_t>(last.beat));
   }
 
   const ForwarderWords* words_;
