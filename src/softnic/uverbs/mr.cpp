@@ -34,6 +34,21 @@ int check_access(std::uint32_t access) {
 
 bool same_page_offset(std::uint64_t start, std::uint64_t iova) { return (start ^ iova) % page_bytes() == 0; }
 
+std::unique_ptr<MrObject> make_region(FileState& file, const RegionRequest& request) {
+  PdObject* pd = file.objects.find<PdObject>(request.pd_handle);
+  if (pd == nullptr) return nullptr;
+  auto mr = std::make_unique<MrObject>();
+  mr->pd = pd;
+  mr->attributes.device = file.device;
+  mr->attributes.owner = &file;
+  mr->attributes.pd = pd->number;
+  mr->attributes.address = request.iova;
+  mr->attributes.length = request.length;
+  mr->attributes.memory = reinterpret_cast<void*>(request.start);
+  mr->attributes.access = request.access;
+  return mr;
+}
+
 int make_key(FileState& file, MrObject& mr) {
   if (const int error = check_access(mr.attributes.access); error != 0) return error;
   const MkeyAttributes& a = mr.attributes;
@@ -64,21 +79,12 @@ int reg_mr(FileState& file, const WriteCall& call) {
   ib_uverbs_reg_mr request{};
   if (const int error = call.read(request); error != 0) return error;
   if (!same_page_offset(request.start, request.hca_va)) return EINVAL;
-  PdObject* pd = file.objects.find<PdObject>(request.pd_handle);
-  if (pd == nullptr) return EINVAL;
-
-  auto owned = std::make_unique<MrObject>();
+  auto owned = make_region(file, {request.pd_handle, request.hca_va, request.start, request.length,
+                                  static_cast<std::uint32_t>(request.access_flags)});
+  if (owned == nullptr) return EINVAL;
   MrObject& mr = *owned;
-  mr.pd = pd;
-  mr.attributes.device = file.device;
-  mr.attributes.owner = &file;
-  mr.attributes.pd = pd->number;
-  mr.attributes.address = request.hca_va;
-  mr.attributes.length = request.length;
-  mr.attributes.memory = reinterpret_cast<void*>(request.start);
-  mr.attributes.access = request.access_flags;
   if (const int error = make_key(file, mr); error != 0) return error;
-  mr.hold(*pd);
+  mr.hold(*mr.pd);
   file.objects.insert(std::move(owned));
 
   ib_uverbs_reg_mr_resp response{};

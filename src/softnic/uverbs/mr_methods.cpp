@@ -87,25 +87,17 @@ int check_dmabuf(const DmabufRequest& r) {
 int reg_dmabuf_mr(FileState& file, IoctlCall& call) {
   DmabufRequest request;
   if (const int error = request.read(call); error != 0) return error;
-  PdObject* pd = file.objects.find<PdObject>(call.handle(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE));
-  if (pd == nullptr) return EINVAL;
-  auto owned = std::make_unique<MrObject>();
+  auto owned = make_region(file, {call.handle(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE), request.iova,
+                                  request.iova, request.length, static_cast<std::uint32_t>(request.access)});
+  if (owned == nullptr) return EINVAL;
   MrObject& mr = *owned;
-  mr.pd = pd;
-  mr.attributes.device = file.device;
-  mr.attributes.owner = &file;
-  mr.attributes.pd = pd->number;
-  mr.attributes.address = request.iova;
-  mr.attributes.length = request.length;
-  mr.attributes.memory = reinterpret_cast<void*>(request.iova);
-  mr.attributes.access = static_cast<std::uint32_t>(request.access);
   if (request.access != mr.attributes.access) return EINVAL;
   if (request.length == 0 || !is_gpu(file.nic.owner_of(mr.attributes.memory, request.length)))
     return EOPNOTSUPP;
   if (const int error = check_dmabuf(request); error != 0) return error;
   if (!same_page_offset(request.offset, request.iova)) return EINVAL;
   if (const int error = make_key(file, mr); error != 0) return error;
-  mr.hold(*pd);
+  mr.hold(*mr.pd);
   file.objects.insert(std::move(owned));
   int error = call.write(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, mr.key);
   if (error == 0) error = call.write(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, mr.key);

@@ -122,6 +122,18 @@ int check_registrable(FileState& file, UserAddress start, std::uint64_t bytes, b
 /// be.
 bool same_page_offset(std::uint64_t start, std::uint64_t iova);
 
+/// What a region is before it has a key.
+struct RegionRequest {
+  std::uint32_t pd_handle = 0;
+  std::uint64_t iova = 0;
+  std::uint64_t start = 0;  ///< of the memory, in this process
+  std::uint64_t length = 0;
+  std::uint32_t access = 0;
+};
+
+/// A region as asked for, without a key and not in the table yet. \return null where there is no such PD
+std::unique_ptr<MrObject> make_region(FileState& file, const RegionRequest& request);
+
 /// Makes a key for what the attributes of `mr` describe, once its memory and its rights have been checked.
 /// \return 0 or an errno
 int make_key(FileState& file, MrObject& mr);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "belfry/device/view.hpp"
 #include "belfry/port/memory.hpp"
@@ -12,36 +11,24 @@
 
 namespace belfry::device::gda {
 
-/// Writes the segments of the WQE at `index`, in order, one that takes no more than a block.
-class BlockWriter {
- public:
-  BELFRY_FN BlockWriter(const SendQueue& queue, std::uint64_t index)
-      : at_(queue.blocks + (static_cast<std::uint32_t>(index) & ((1u << queue.log_blocks) - 1u)) *
-                               std::uint64_t{wire::kBlockBytes}) {}
-
-  BELFRY_FN void put(port::Vector16 segment) {
-    port::store_segment(at_, segment);
-    at_ += wire::kSegmentBytes;
-  }
-  template <class Segment>
-  BELFRY_FN void put(const Segment& segment) {
-    put(port::as_vector(segment));
-  }
-
- private:
-  std::byte* at_;
-};
-
-/// The same of a WQE of several blocks. The ring is circular in bytes, and a segment never straddles its end.
+/// Writes the segments of the WQE at `index`, in order. The ring is circular in bytes, and a segment never
+/// straddles its end.
+/// \tparam one_block whether the WQE ends within its first block, and so before the ring does
+template <bool one_block>
 class WqeWriter {
  public:
   BELFRY_FN WqeWriter(const SendQueue& queue, std::uint64_t index)
       : blocks_(queue.blocks),
         mask_((wire::kBlockBytes << queue.log_blocks) - 1u),
-        at_(static_cast<std::uint32_t>(index) * wire::kBlockBytes) {}
+        at_(static_cast<std::uint32_t>(index) * wire::kBlockBytes) {
+    if constexpr (one_block) {
+      blocks_ += at_ & mask_;
+      at_ = 0;
+    }
+  }
 
   BELFRY_FN void put(port::Vector16 segment) {
-    port::store_segment(blocks_ + (at_ & mask_), segment);
+    port::store_segment(blocks_ + (one_block ? at_ : at_ & mask_), segment);
     at_ += wire::kSegmentBytes;
   }
   template <class Segment>
@@ -233,7 +220,7 @@ struct Nop {
 /// Writes a whole WQE. It can be rewritten until it is published.
 template <class Wqe>
 BELFRY_FN void build(const SendQueue& queue, std::uint64_t index, const Wqe& wqe, bool signaled) {
-  std::conditional_t<Wqe::one_block, BlockWriter, WqeWriter> to(queue, index);
+  WqeWriter<Wqe::one_block> to(queue, index);
   const std::uint8_t flags = signaled ? wire::kWqeCompletionAlways : std::uint8_t{0};
   to.put(wire::make_control(Wqe::opcode, index, queue.qpn, wqe.segments(), flags));
   wqe.write(to);
