@@ -31,6 +31,10 @@ struct TunedVisible : device::proxy::DefaultProxyPolicy {
   static constexpr auto form = device::proxy::Form::payload_visible;
 };
 using Tuned = device::proxy::DefaultProxyPolicy;
+/// As on a GPU.
+struct TunedRemembering : device::proxy::DefaultProxyPolicy {
+  static constexpr bool remember_windows = true;
+};
 
 /// PE 0 of three; queues 0 and 1 of the submitter lead to PEs 1 and 2.
 struct Rig {

@@ -13,7 +13,7 @@ using Channel = device::proxy::Channel<Policy>;
 
 template <class Policy>
 class ProxyRing : public ::testing::Test {};
-using Policies = ::testing::Types<Tuned, TunedVisible, SharedTuned, Baseline>;
+using Policies = ::testing::Types<Tuned, TunedRemembering, TunedVisible, SharedTuned, Baseline>;
 TYPED_TEST_SUITE(ProxyRing, Policies);
 
 // Fault: a request that loses its addresses, keys or length on the way.

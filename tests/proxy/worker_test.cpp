@@ -78,7 +78,7 @@ std::unique_ptr<Worker> serve(Rig& rig, std::unique_ptr<Submitter> nic, host::Po
 
 template <class Policy>
 class ProxyWorker : public ::testing::Test {};
-using Policies = ::testing::Types<Tuned, SharedTuned, Baseline>;
+using Policies = ::testing::Types<Tuned, TunedRemembering, SharedTuned, Baseline>;
 TYPED_TEST_SUITE(ProxyWorker, Policies);
 
 std::uint64_t descriptors_asked_for() {

@@ -230,11 +230,12 @@ class Channel {
     all.reads = true;
     return wait_on(all, timeout);
   }
-  BELFRY_INLINE_FN bool peer_has(Place place, std::uint64_t bytes) {
-    return Policy::check_arguments ? remote_.holds(view_, place, bytes) : exists_;
-  }
-  BELFRY_INLINE_FN bool own_has(Place place, std::uint64_t bytes) {
-    return Policy::check_arguments ? local_.holds(view_, place, bytes) : exists_;
+  BELFRY_INLINE_FN bool peer_has(Place place, std::uint64_t bytes) { return has(remote_, place, bytes); }
+  BELFRY_INLINE_FN bool own_has(Place place, std::uint64_t bytes) { return has(local_, place, bytes); }
+  BELFRY_INLINE_FN bool has(WindowBounds& known, Place place, std::uint64_t bytes) {
+    if constexpr (!Policy::check_arguments) return exists_;
+    if constexpr (Policy::remember_windows) return known.holds(view_, place, bytes);
+    return place.window < view_.window_count && view_.windows[place.window].contains(place.offset, bytes);
   }
   BELFRY_FN bool can_do_atomic(Place remote) { return remote.offset % 8 == 0 && peer_has(remote, 8); }
   BELFRY_FN bool can_signal(const Signal& signal) {
@@ -277,11 +278,11 @@ class Channel {
 
   // Protocol::tuned's puts ask all at once whether anything is out of the ordinary, for on a GPU each branch
   // costs as much as the store. If so they go the long way, which every other protocol goes always.
+  static constexpr bool kGoesShort = Policy::protocol == Protocol::tuned && Policy::remember_windows;
 
   BELFRY_INLINE_FN Operation put_now(Place remote, Place local, std::uint64_t bytes, port::Timeout timeout) {
-    const bool is_short =
-        Policy::protocol == Protocol::tuned &&
-        (fits(remote_, remote, bytes) BELFRY_AND fits(local_, local, bytes) BELFRY_AND has_slot(producer_));
+    const bool is_short = kGoesShort && (fits(remote_, remote, bytes) BELFRY_AND fits(local_, local, bytes)
+                                             BELFRY_AND has_slot(producer_));
     if (!is_short) {
       if (!peer_has(remote, bytes) || !own_has(local, bytes)) return refused();
       publish_payload<Policy>();
@@ -292,8 +293,7 @@ class Channel {
   }
   template <class Value>
   BELFRY_INLINE_FN Operation put_value_now(Place remote, Value value, port::Timeout timeout) {
-    const bool is_short = Policy::protocol == Protocol::tuned &&
-                          (fits(remote_, remote, sizeof value) BELFRY_AND has_slot(producer_));
+    const bool is_short = kGoesShort && (fits(remote_, remote, sizeof value) BELFRY_AND has_slot(producer_));
     if (!is_short) {
       if (!peer_has(remote, sizeof value)) return refused();
       return enqueue(value_request(remote, value), timeout);

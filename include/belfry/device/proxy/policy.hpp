@@ -32,6 +32,13 @@ struct DefaultProxyPolicy {
   static constexpr bool assume_own_memory = false;
   /// Windows, offsets, lengths and peers are checked before anything is enqueued.
   static constexpr bool check_arguments = true;
+  /// A channel keeps the bounds of the windows used last in registers: on a GPU to load them again costs more
+  /// than the rest of a put; a CPU has them in its cache, and too few registers.
+#if defined(__CUDA_ARCH__)
+  static constexpr bool remember_windows = true;
+#else
+  static constexpr bool remember_windows = false;
+#endif
 };
 
 }  // namespace belfry::device::proxy
