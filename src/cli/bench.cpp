@@ -70,22 +70,16 @@ void add_common_options(CLI::App& command, Request& request) {
         ->type_name("N[,N...]")
         ->delimiter(',')
         ->check(CLI::Range(0, 63));
-    command
-        .add_option("--completions", options.completions_place,
-                    "With --lanes cuda, where completion queues lie: gpu or host")
-        ->check(CLI::IsMember({"gpu", "host"}));
-    command
-        .add_option("--record", options.record_place,
-                    "With --lanes cuda, where doorbell records lie: gpu or host")
-        ->check(CLI::IsMember({"gpu", "host"}));
-    command
-        .add_option("--window", options.window_place,
-                    "With --lanes cuda, where mini-proxy's windows lie: host or gpu")
-        ->check(CLI::IsMember({"gpu", "host"}));
-    command
-        .add_option("--counters", options.counters_place,
-                    "With --lanes cuda, where mini-proxy's completions are counted: host or gpu")
-        ->check(CLI::IsMember({"gpu", "host"}));
+    const auto add_place = [&command](const char* name, std::string& place, const char* what) {
+      command.add_option(name, place, what)->check(CLI::IsMember({"gpu", "host"}));
+    };
+    add_place("--completions", options.completions_place,
+              "With --lanes cuda, where completion queues lie: gpu or host");
+    add_place("--record", options.record_place, "With --lanes cuda, where doorbell records lie: gpu or host");
+    add_place("--window", options.window_place,
+              "With --lanes cuda, where mini-proxy's windows lie: host or gpu");
+    add_place("--counters", options.counters_place,
+              "With --lanes cuda, where mini-proxy's completions are counted: host or gpu");
   }
   command.add_option("--seed", options.seed, "Seed of the order of arms and of the payload")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{INT64_MAX}));

@@ -149,7 +149,7 @@ bool RingService::flush(Submitter& submitter, std::uint32_t peer) {
     const std::span<Work> chain = lane.pending.first(count);
     chain.back().signaled = true;
     const PostResult result = submitter.post(routes_.queues[peer], chain);
-    chain.back().signaled = result.accepted == count;  // else it may not be the next chain's last
+    if (result.accepted != count) chain.back().signaled = false;  // it may not be the next chain's last
     lane.pending.pop_front(result.accepted);
     pending_ -= result.accepted;
     lane.outstanding += static_cast<std::uint32_t>(result.accepted);
