@@ -18,8 +18,11 @@
 
 /// `a BELFRY_AND b` is a && b of conditions that both may be computed. A CPU foresees where a branch goes,
 /// and computes no more than it has to; for a GPU's thread a branch costs as much as ten comparisons.
+/// BELFRY_FOR_GPU is for what else is faster another way on each, and right both ways.
 #if defined(__CUDA_ARCH__)
 #define BELFRY_AND &
+#define BELFRY_FOR_GPU true
 #else
 #define BELFRY_AND &&
+#define BELFRY_FOR_GPU false
 #endif

@@ -71,7 +71,7 @@ class Channel {
         const Status status = make_room_for_all(warp, good, announce, timeout, now);
         if (status != Status::done) return not_posted(status);
       }
-      return post_own_each<Policy>(warp, queue_, indices_, known_pointer_write(remote, local, bytes), now);
+      return post_own_each<Policy>(warp, queue_, indices_, pointer_write(remote, local, bytes), now);
     }
     const bool good = bytes <= view_.max_message && find_both(remote, local, bytes);
     if (port::ballot(warp.mask, !good) != 0) return refused();
@@ -110,7 +110,7 @@ class Channel {
     }
     const bool good = find_peer(remote, sizeof value);
     if (port::ballot(warp.mask, !good) != 0) return refused();
-    return post_each<Policy>(warp, queue_, indices_, value_write(remote_of(remote), value), announce,
+    return post_each<Policy>(warp, queue_, indices_, value_write(used_.known_remote(remote), value), announce,
                              timeout);
   }
 
@@ -146,14 +146,15 @@ class Channel {
   BELFRY_FN Operation get(Group group, Place local, Place remote, std::uint64_t bytes,
                           Announce announce = Announce::now, port::Timeout timeout = kDefaultTimeout) {
     return together(group, [&] {
-      if (!exists_ || !peer_has(remote, bytes) || !own_has(local, bytes)) return refused();
-      return in_pieces(bytes, announce, timeout,
-                       [&](std::uint64_t at, std::uint32_t piece, Announce when, port::Timeout left) {
-                         const Read read{remote_of(remote + at), local_of(local + at), piece};
-                         Operation op = post<Policy>(queue_, indices_, read, when, left);
-                         op.reads = true;
-                         return op;
-                       });
+      if (!find_both(remote, local, bytes)) return refused();
+      return in_pieces(
+          bytes, announce, timeout,
+          [&](std::uint64_t at, std::uint32_t piece, Announce when, port::Timeout left) {
+            const Read read{used_.known_remote(remote + at), used_.known_local(local + at), piece};
+            Operation op = post<Policy>(queue_, indices_, read, when, left);
+            op.reads = true;
+            return op;
+          });
     });
   }
 
@@ -327,15 +328,14 @@ class Channel {
     return Policy::max_inline < view_.max_inline ? Policy::max_inline : view_.max_inline;
   }
 
-  BELFRY_FN PointerWrite known_pointer_write(Place remote, Place local, std::uint64_t bytes) const {
+  // Of windows that find_peer() or find_both() has found, or that are known.
+
+  BELFRY_FN PointerWrite pointer_write(Place remote, Place local, std::uint64_t bytes) const {
     return {used_.known_remote(remote), used_.known_local(local), static_cast<std::uint32_t>(bytes)};
   }
-  BELFRY_FN PointerWrite pointer_write(Place remote, Place local, std::uint32_t bytes) {
-    return {remote_of(remote), local_of(local), bytes};
-  }
-  BELFRY_FN InlineWrite inline_write(Place remote, Place local, std::uint32_t bytes) {
-    const auto source = reinterpret_cast<const std::byte*>(local_of(local).address);
-    return {remote_of(remote), source, bytes};
+  BELFRY_FN InlineWrite inline_write(Place remote, Place local, std::uint64_t bytes) const {
+    const auto source = reinterpret_cast<const std::byte*>(used_.known_local(local).address);
+    return {used_.known_remote(remote), source, static_cast<std::uint32_t>(bytes)};
   }
   template <class Value>
   BELFRY_FN static ValueWrite value_write(Remote remote, Value value) {
@@ -359,7 +359,7 @@ class Channel {
       return post_own<Policy>(queue_, indices_, value_write(used_.known_remote(remote), value), now);
     }
     if (!find_peer(remote, sizeof value)) return refused();
-    return post<Policy>(queue_, indices_, value_write(remote_of(remote), value), announce, timeout);
+    return post<Policy>(queue_, indices_, value_write(used_.known_remote(remote), value), announce, timeout);
   }
 
   /// Posts pieces of at most the device's limit, announcing with the last.
@@ -388,7 +388,7 @@ class Channel {
           BELFRY_AND own_is_known_to_hold(local, bytes) BELFRY_AND has_own_room<Policy>(queue_, indices_, 1);
       if constexpr (Policy::payload == Payload::pointer) {
         if (is_short BELFRY_AND(bytes <= view_.max_message))
-          return post_own<Policy>(queue_, indices_, known_pointer_write(remote, local, bytes), true);
+          return post_own<Policy>(queue_, indices_, pointer_write(remote, local, bytes), true);
       } else if (is_short) {
         const auto* source = reinterpret_cast<const std::byte*>(used_.known_local(local).address);
         if (ShortInlineWrite::fits(source, bytes) BELFRY_AND(bytes <= inline_limit()))
@@ -400,8 +400,7 @@ class Channel {
     if (!find_both(remote, local, bytes)) return refused();
     if constexpr (Policy::payload == Payload::inlined) {
       if (bytes <= inline_limit())
-        return post<Policy>(queue_, indices_, inline_write(remote, local, static_cast<std::uint32_t>(bytes)),
-                            announce, timeout);
+        return post<Policy>(queue_, indices_, inline_write(remote, local, bytes), announce, timeout);
     }
     return in_pieces(bytes, announce, timeout,
                      [&](std::uint64_t at, std::uint32_t piece, Announce when, port::Timeout left) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "belfry/port/function.hpp"
 #include "belfry/port/scope.hpp"
 
 namespace belfry::device::proxy {
@@ -34,11 +35,7 @@ struct DefaultProxyPolicy {
   static constexpr bool check_arguments = true;
   /// A channel keeps the bounds of the windows used last in registers: on a GPU to load them again costs more
   /// than the rest of a put; a CPU has them in its cache, and too few registers.
-#if defined(__CUDA_ARCH__)
-  static constexpr bool remember_windows = true;
-#else
-  static constexpr bool remember_windows = false;
-#endif
+  static constexpr bool remember_windows = BELFRY_FOR_GPU;
 };
 
 }  // namespace belfry::device::proxy
