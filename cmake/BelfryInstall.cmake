@@ -1,5 +1,6 @@
 # `cmake --install`: the headers, the CMake package that finds them (find_package(belfry), targets
-# belfry::headers, belfry::host, belfry::proxy and belfry::lanes), and those of the programs and libraries that this configuration builds.
+# belfry::headers, belfry::host, belfry::host_cuda, belfry::proxy and belfry::lanes), and those of the programs and
+# libraries that this configuration builds.
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/belfry DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -12,6 +13,11 @@ set(BELFRY_HAVE_HOST 0)
 if(TARGET belfry_host)
   set(BELFRY_HAVE_HOST 1)
   install(TARGETS belfry_host EXPORT belfry_targets)
+endif()
+set(BELFRY_HAVE_HOST_CUDA 0)
+if(TARGET belfry_host_cuda)
+  set(BELFRY_HAVE_HOST_CUDA 1)
+  install(TARGETS belfry_host_cuda EXPORT belfry_targets)
 endif()
 if(TARGET belfry_proxy)
   install(TARGETS belfry_proxy EXPORT belfry_targets)

@@ -20,7 +20,7 @@ Error cuda_error(const std::string& what, cudaError_t code, const std::string& r
   return {
       ErrorKind::unsupported,
       what + ": " + cudaGetErrorString(code) + " (CUDA error " + std::to_string(static_cast<int>(code)) + ")",
-      remedy, static_cast<int>(code)};
+      remedy};
 }
 
 void check(cudaError_t code, const std::string& what,
