@@ -41,20 +41,21 @@ class EngineWarp {
   __device__ __forceinline__ void run() {
     take_queues();
     for (std::uint32_t turn = 0;; ++turn) {
-      if (look(stopping_ || turn % kTurnsAPage == 0)) {
+      const bool rung = look(stopping_ || turn % kTurnsAPage == 0);
+      if (rung) {
         serve_hot_singles();
-        serve_all();
-        note_work();
-      } else if (turn % kTurnsALook == 0 || unfinished_) {
+      } else {
+        if (turn % kTurnsALook != 0 && !unfinished_) continue;
         // Whoever rang behind this look, and the engine stops, finds it gone, and wakes it.
         if (stopping_ && port::ballot(kFullWarp, mine_.waits() && mine_.pause == 0) == 0) break;
-        if (port::ballot(kFullWarp, mine_.waits()) != 0) {
-          serve_all();
-          note_work();
-        } else {
+        if (port::ballot(kFullWarp, mine_.waits()) == 0) {
           leave_if_idle();
+          continue;
         }
       }
+      // In one place: a function that is called takes the warp's state out of its registers.
+      serve_all();
+      note_work();
     }
     give_back_queues();
   }

@@ -192,11 +192,8 @@ __device__ inline void execute_general(const Tables& tables, const GpuQueuePair&
     unsigned char* local = piece.inline_data != nullptr
                                ? const_cast<unsigned char*>(piece.inline_data)
                                : tables.find(piece.key, q.pd, piece.address, piece.bytes, 0).memory;
-    if (w.opcode == wire::WqeOpcode::rdma_read) {
-      copy_bytes(local, remote, piece.bytes, movers);
-    } else {
-      copy_bytes(remote, local, piece.bytes, movers);
-    }
+    const bool reads = w.opcode == wire::WqeOpcode::rdma_read;
+    copy_bytes(reads ? local : remote, reads ? remote : local, piece.bytes, movers);
     remote += piece.bytes;
   }
 }

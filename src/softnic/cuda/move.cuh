@@ -16,34 +16,48 @@ struct Movers {
   std::uint32_t count = 1;
 };
 
-template <class T>
+/// Loads of a lane that do not wait for each other, in a message that a warp moves.
+inline constexpr std::uint32_t kUnderWay = 8;
+
+/// \tparam under_way all loads of a round come before its stores: each could be of what the store before it
+/// writes, for all that the compiler knows, and then a lane would wait for one load after the other
+template <class T, std::uint32_t under_way>
 __device__ inline void copy_units(unsigned char* to, const unsigned char* from, std::uint64_t units,
                                   Movers movers) {
-#pragma unroll 4
-  for (std::uint64_t i = movers.rank; i < units; i += movers.count)
-    reinterpret_cast<T*>(to)[i] = __ldcv(reinterpret_cast<const T*>(from) + i);
+  const auto* source = reinterpret_cast<const T*>(from);
+  auto* target = reinterpret_cast<T*>(to);
+  for (std::uint64_t i = movers.rank; i < units; i += under_way * movers.count) {
+    T unit[under_way];
+#pragma unroll
+    for (std::uint32_t k = 0; k < under_way; ++k)
+      if (i + k * movers.count < units) unit[k] = __ldcv(source + i + k * movers.count);
+#pragma unroll
+    for (std::uint32_t k = 0; k < under_way; ++k)
+      if (i + k * movers.count < units) target[i + k * movers.count] = unit[k];
+  }
 }
 
 /// In the widest units that both addresses allow, single bytes up to the first and after the last of them.
-template <class T>
+template <class T, std::uint32_t under_way>
 __device__ inline void copy_aligned(unsigned char* to, const unsigned char* from, std::uint64_t bytes,
                                     Movers movers) {
   std::uint64_t head = (0 - reinterpret_cast<std::uintptr_t>(to)) & (sizeof(T) - 1);
   if (head > bytes) head = bytes;
   const std::uint64_t units = (bytes - head) / sizeof(T);
   const std::uint64_t body_end = head + units * sizeof(T);
-  copy_units<unsigned char>(to, from, head, movers);
-  copy_units<T>(to + head, from + head, units, movers);
-  copy_units<unsigned char>(to + body_end, from + body_end, bytes - body_end, movers);
+  copy_units<unsigned char, 1>(to, from, head, movers);
+  copy_units<T, under_way>(to + head, from + head, units, movers);
+  copy_units<unsigned char, 1>(to + body_end, from + body_end, bytes - body_end, movers);
 }
 
+template <std::uint32_t under_way = kUnderWay>
 __device__ inline void copy_bytes(unsigned char* to, const unsigned char* from, std::uint64_t bytes,
                                   Movers movers) {
   const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-  if ((apart & 15) == 0) return copy_aligned<uint4>(to, from, bytes, movers);
-  if ((apart & 7) == 0) return copy_aligned<unsigned long long>(to, from, bytes, movers);
-  if ((apart & 3) == 0) return copy_aligned<unsigned>(to, from, bytes, movers);
-  copy_units<unsigned char>(to, from, bytes, movers);
+  if ((apart & 15) == 0) return copy_aligned<uint4, under_way>(to, from, bytes, movers);
+  if ((apart & 7) == 0) return copy_aligned<unsigned long long, under_way>(to, from, bytes, movers);
+  if ((apart & 3) == 0) return copy_aligned<unsigned, under_way>(to, from, bytes, movers);
+  copy_units<unsigned char, under_way>(to, from, bytes, movers);
 }
 
 /// A small payload by one lane: a naturally aligned word is one store.
@@ -55,7 +69,7 @@ __device__ inline void copy_small(unsigned char* to, const unsigned char* from, 
         port::load<port::Scope::system>(reinterpret_cast<const std::uint64_t*>(from)));
     return;
   }
-  copy_bytes(to, from, bytes, Movers{});
+  copy_bytes<1>(to, from, bytes, Movers{});
 }
 
 /// The payload of an inline WQE, from the registers that hold its block.
