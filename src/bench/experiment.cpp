@@ -157,6 +157,11 @@ Record RunContext::record(const std::string& arm, const std::string& metric) con
     set(record.parameters, "nic_polls", std::string(engine.polls_records ? "record" : "doorbell"));
     set(record.parameters, "nic_writes", std::string(engine.unordered_writes ? "unordered" : "ordered"));
   }
+  if (options_.send_queue_place != "gpu")
+    set(record.parameters, "send_queue_place", options_.send_queue_place);
+  if (!options_.completions_place.empty())
+    set(record.parameters, "completions_place", options_.completions_place);
+  if (!options_.record_place.empty()) set(record.parameters, "record_place", options_.record_place);
   if (options_.window_place != "host") set(record.parameters, "window", options_.window_place);
   if (options_.counters_place != "host") set(record.parameters, "counters", options_.counters_place);
   if (options_.quick) set(record.parameters, "quick", true);

@@ -64,10 +64,11 @@ struct Options {
   std::string lanes = "cpu";      ///< what runs kernels: cpu or cuda
   std::vector<int> gpus = {0};    ///< with cuda, by CUDA's numbers: rank r's kernels and memory are on r % n
   EngineSettings engine;          ///< with cuda and the software NIC
-  std::string completions_place = "gpu";  ///< with cuda, where completion queues lie: gpu or host
-  std::string record_place = "gpu";       ///< with cuda, where doorbell records lie
-  std::string window_place = "host";      ///< with cuda, where mini-proxy's windows lie: host or gpu
-  std::string counters_place = "host";    ///< with cuda, where its completions are counted
+  std::string send_queue_place = "gpu";  ///< with cuda, where send queues lie: gpu or host
+  std::string completions_place;         ///< with cuda, where completion queues lie; empty: as send queues
+  std::string record_place;              ///< with cuda, where doorbell records lie; empty: as send queues
+  std::string window_place = "host";     ///< with cuda, where windows lie of queues in host memory
+  std::string counters_place = "host";   ///< with cuda, where its completions are counted
   std::string listen_at;  ///< HOST:PORT: a launcher has started the other process, which connects here
   std::string fabric;     ///< the software NIC's, for the other process to join; empty without one
 };

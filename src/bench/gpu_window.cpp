@@ -6,13 +6,20 @@ namespace belfry::bench {
 
 void place_for_lanes(const RunContext& run, std::size_t rank, host::DeviceEndpointOptions& options) {
   if (!on_gpu(run)) return;
+  const Options& o = run.options();
   host::GpuPlacement places;
-  places.completions_on_gpu = run.options().completions_place != "host";
-  places.record_on_gpu = run.options().record_place != "host";
+  places.send_queue_on_gpu = sends_from_gpu(run);
+  const auto lies_on_gpu = [&](const std::string& place) {
+    return place.empty() ? places.send_queue_on_gpu : place == "gpu";
+  };
+  places.completions_on_gpu = lies_on_gpu(o.completions_place);
+  places.record_on_gpu = lies_on_gpu(o.record_place);
   options.placement = host::place_for_gpu(places, gpu_of(run, rank));
+  // A queue in host memory is a CPU's NIC's, which reaches GPU memory by copies only.
+  const bool windows_on_gpu = places.send_queue_on_gpu || o.window_place == "gpu";
   for (host::WindowOptions& window : options.windows) {
-    window.memory = options.placement.tables.memory;
-    window.kind = device::MemoryKind::own;
+    window.memory = windows_on_gpu ? options.placement.tables.memory : options.placement.doorbells.memory;
+    window.kind = windows_on_gpu ? device::MemoryKind::own : device::MemoryKind::host;
   }
 }
 

@@ -12,11 +12,16 @@ namespace belfry::bench {
 /// Whether the kernels of a run are to run on a GPU.
 inline bool on_gpu(const RunContext& run) { return run.options().lanes == "cuda"; }
 
+/// Whether mini-gda's send queues lie in GPU memory.
+inline bool sends_from_gpu(const RunContext& run) {
+  return on_gpu(run) && run.options().send_queue_place != "host";
+}
+
 /// The NIC of a run whose kernels post to queues in GPU memory where it says cuda: the software NIC's engine
 /// on the GPU.
 inline NicDescription describe_nic_of_lanes(const RunContext& run, const host::Context& context) {
   NicDescription nic = describe_nic(context);
-  if (on_gpu(run) && nic.kind == NicKind::soft_cpu) nic.kind = NicKind::soft_gpu;
+  if (sends_from_gpu(run) && nic.kind == NicKind::soft_cpu) nic.kind = NicKind::soft_gpu;
   return nic;
 }
 

@@ -73,11 +73,15 @@ void add_common_options(CLI::App& command, Request& request) {
     const auto add_place = [&command](const char* name, std::string& place, const char* what) {
       command.add_option(name, place, what)->check(CLI::IsMember({"gpu", "host"}));
     };
+    add_place("--send-queue", options.send_queue_place,
+              "With --lanes cuda, where mini-gda's send queues lie: gpu or host (default gpu)");
     add_place("--completions", options.completions_place,
-              "With --lanes cuda, where completion queues lie: gpu or host");
-    add_place("--record", options.record_place, "With --lanes cuda, where doorbell records lie: gpu or host");
+              "With --lanes cuda, where its completion queues lie (default: where send queues do)");
+    add_place("--record", options.record_place,
+              "With --lanes cuda, where its doorbell records lie (default: where send queues do)");
     add_place("--window", options.window_place,
-              "With --lanes cuda, where mini-proxy's windows lie: host or gpu");
+              "With --lanes cuda, where windows lie of mini-proxy, and of mini-gda with --send-queue host: "
+              "host or gpu (default host)");
     add_place("--counters", options.counters_place,
               "With --lanes cuda, where mini-proxy's completions are counted: host or gpu");
   }
@@ -224,6 +228,12 @@ std::string launch_of(const host::Environment& environment) {
   return host::TcpAddress::parse(*environment.bootstrap_address).port;
 }
 
+/// Whether the user has said where memory is to lie.
+bool places_memory(const bench::Options& o) {
+  return o.send_queue_place != "gpu" || !o.completions_place.empty() || !o.record_place.empty() ||
+         o.window_place != "host" || o.counters_place != "host";
+}
+
 void run_request(Request& request) {
   if (request.json == "-" && request.csv == "-") {
     throw CLI::ValidationError("--json and --csv cannot both go to stdout");
@@ -238,9 +248,9 @@ void run_request(Request& request) {
   }
   if (request.options.lanes != "cuda" && request.options.gpus != std::vector<int>{0})
     throw CLI::ValidationError("--gpus", "GPUs run kernels with --lanes cuda only");
-  if (request.options.lanes != "cuda" &&
-      (request.options.window_place != "host" || request.options.counters_place != "host")) {
-    throw CLI::ValidationError("--window, --counters", "CPU lanes cannot reach GPU memory: add --lanes cuda");
+  if (request.options.lanes != "cuda" && places_memory(request.options)) {
+    throw CLI::ValidationError("--send-queue, --completions, --record, --window, --counters",
+                               "on CPU lanes all of it is the host's memory: add --lanes cuda");
   }
   // A kernel's first launch would wait for kernels that wait for it. CUDA reads this when it starts.
   if (request.options.lanes == "cuda") {

@@ -306,6 +306,18 @@ TEST_F(Bench, LanesOnAGpuAreRefusedWithTheRemedy) {
   EXPECT_THAT(outcome.err, AnyOf(HasSubstr("belfry doctor gpu"), HasSubstr("built without nvcc")));
 }
 
+// Fault: a place that was asked for is passed over where kernels run on a CPU, and the user believes it was
+// measured.
+TEST_F(Bench, PlacesOfMemoryNeedAGpu) {
+  for (const char* option : {"--send-queue", "--completions", "--record", "--window", "--counters"}) {
+    const bool lies_in_host_memory = std::string(option) == "--window" || std::string(option) == "--counters";
+    const Outcome outcome =
+        run_belfry({"bench", "op", "--quick", option, lies_in_host_memory ? "gpu" : "host"});
+    EXPECT_EQ(outcome.exit_code, 2) << option;
+    EXPECT_THAT(outcome.err, HasSubstr("add --lanes cuda")) << option;
+  }
+}
+
 class BenchOnGpu : public Bench, public testing::WithParamInterface<const char*> {};
 
 // Fault: an experiment whose kernels run on a GPU reads or writes there what only a CPU reaches, or does not
@@ -324,6 +336,27 @@ TEST_P(BenchOnGpu, RunsAndVerifies) {
 INSTANTIATE_TEST_SUITE_P(Experiments, BenchOnGpu,
                          testing::Values("op", "inline", "scope", "rate", "handoff", "proxy-rate", "loaded",
                                          "proxy-state", "goodput", "payload", "publication", "residency"));
+
+// Fault: queues in host memory are measured as the engine's, or beside ones that are, and the records do not
+// say so.
+TEST_F(Bench, QueuesOfAGpuInHostMemoryAreTheCpuNics) {
+  if (!has_gpu()) GTEST_SKIP() << "needs a GPU";
+  const Outcome outcome =
+      run_belfry({"bench", "op", "--lanes", "cuda", "--quick", "--nic", "soft", "--json", "-", "--send-queue",
+                  "host", "--arms", "gda-system-release,gda-system-fence"},
+                 {"CUDA_MODULE_LOADING=EAGER"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const Record& record : records_of(outcome.out)) {
+    EXPECT_EQ(record.nic, bench::NicKind::soft_cpu);
+    EXPECT_EQ(bench::text_of(record.parameters, "send_queue_place"), "host");
+    EXPECT_NE(record.verified, false) << record.arm << "/" << record.metric;
+  }
+  const Outcome refused = run_belfry({"bench", "op", "--lanes", "cuda", "--quick", "--nic", "soft",
+                                      "--send-queue", "host", "--arms", "gda-value"},
+                                     {"CUDA_MODULE_LOADING=EAGER"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("host memory"));
+}
 
 // Fault: records that do not say how the NIC's engine was set up, and a `litmus` that takes an ordering for
 // safe which is not where it polls records: the settings are out of the environment by the time an experiment
