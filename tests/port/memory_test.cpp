@@ -1,8 +1,11 @@
 #include "belfry/port/memory.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <thread>
@@ -121,6 +124,59 @@ TEST(Doorbell, ComesAfterWhatPrecedesIt) {
   }
   nic.join();
   EXPECT_EQ(wrong, 0u);
+}
+
+/// A page at two addresses, as a program and a NIC have a register's.
+class TwicePage {
+ public:
+  TwicePage() : fd_(memfd_create("register", 0)) {
+    EXPECT_EQ(ftruncate(fd_, kBytes), 0);
+    for (std::uint64_t*& view : views_)
+      view = static_cast<std::uint64_t*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
+  }
+  ~TwicePage() {
+    for (std::uint64_t* view : views_) munmap(view, kBytes);
+    close(fd_);
+  }
+  std::uint64_t* program() const { return views_[0]; }
+  std::uint64_t* nic() const { return views_[1]; }
+
+ private:
+  static constexpr std::size_t kBytes = 4096;
+  int fd_;
+  std::uint64_t* views_[2] = {};
+};
+
+// Fault: TSan takes a register for two places, and calls all that a doorbell announces a race.
+TEST(Doorbell, IsOneAtTwoAddresses) {
+  static constexpr std::uint64_t kQp = std::uint64_t{0x2a} << 56;
+  const TwicePage page;
+  std::uint64_t payload = 0, seen = 0;
+  std::thread nic([&] {
+    while (load_acquire<Scope::system>(page.nic()) != (kQp | 1)) std::this_thread::yield();
+    host_memory::note_doorbell(kQp | 1);
+    seen = payload;
+  });
+  payload = 42;
+  store_doorbell(page.program(), kQp | 1);
+  nic.join();
+  EXPECT_EQ(seen, 42u);
+}
+
+// Fault: a fence that orders nothing for one who uses C++'s atomics, as a NIC does that reads a record (it
+// shows on aarch64, and under TSan).
+TEST(Fence, IsReleasedByTheStoreBehindIt) {
+  std::uint64_t plain = 0, seen = 0;
+  std::uint32_t record = 0;
+  std::thread nic([&] {
+    while (std::atomic_ref(record).load(std::memory_order_acquire) == 0) std::this_thread::yield();
+    seen = plain;
+  });
+  plain = 42;
+  fence<Scope::gpu>();
+  store<Scope::system>(&record, 1u);
+  nic.join();
+  EXPECT_EQ(seen, 42u);
 }
 
 // Fault: a fence that orders nothing (it shows on aarch64, and under TSan).

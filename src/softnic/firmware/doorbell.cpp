@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "belfry/port/memory.hpp"
+
 namespace belfry::softnic {
 
 namespace {
@@ -79,6 +81,7 @@ std::size_t scan_send_registers(NicCore& core, Uar& uar) {
     // WQEs are visible once the doorbell is.
     values[half] = register_at(uar, half_offset(half)).load(std::memory_order_acquire);
     if (values[half] == uar.seen_send[half]) continue;
+    port::host_memory::note_doorbell(values[half]);
     changed = true;
     news += take_send_doorbell(core, uar, values[half]);
   }

@@ -87,7 +87,34 @@ __attribute__((no_sanitize("thread"))) inline void acquire_latest_loads() {
     at = nullptr;
   }
 }
+/// Whether this thread's next relaxed store comes behind a fence, and so stands for what came before that.
+__attribute__((no_sanitize("thread"))) inline bool& stores_behind_fence() {
+  static thread_local bool is_behind = false;
+  return is_behind;
+}
+__attribute__((no_sanitize("thread"))) inline bool takes_store_behind_fence() {
+  const bool is_behind = stores_behind_fence();
+  stores_behind_fence() = false;
+  return is_behind;
+}
+__attribute__((no_sanitize("thread"))) inline void note_fence() { stores_behind_fence() = true; }
+
+/// A doorbell register has two addresses in a process, for the program and the software NIC map it each for
+/// itself, and TSan takes them for two. So both name what is released there by the QP, which a doorbell has
+/// in its upper half: an address where nothing lies.
+inline void* doorbell_tag(std::uint64_t value) {
+  constexpr std::uintptr_t kNothingHere = 0x1000000000;
+  return reinterpret_cast<void*>(kNothingHere + (value >> 32) * 8);
+}
 #endif
+
+/// Said by a NIC that has found a doorbell: what came before it was rung comes before what the NIC does now.
+/// The load that found it says so to everybody but TSan.
+inline void note_doorbell([[maybe_unused]] std::uint64_t value) {
+#if defined(BELFRY_TSAN)
+  __tsan_acquire(doorbell_tag(value));
+#endif
+}
 
 template <Scope, class T>
 T load(const T* at) {
@@ -107,6 +134,9 @@ T poll(const T* at) {
 }
 template <Scope, class T>
 void store(T* at, T value) {
+#if defined(BELFRY_TSAN)
+  if (takes_store_behind_fence()) return __atomic_store_n(bits(at), to_bits(value), __ATOMIC_RELEASE);
+#endif
   __atomic_store_n(bits(at), to_bits(value), __ATOMIC_RELAXED);
 }
 template <Scope, class T>
@@ -116,13 +146,14 @@ void store_release(T* at, T value) {
 
 /// TSan does not know fences. It is told that each fence of the process happens after the fences before
 /// it: more than is true, so that it may miss a race between fenced threads, but never invents one. And that
-/// a fence acquires what the loads before it have found.
+/// a fence acquires what the loads before it have found, and that the store behind it releases.
 inline void full_fence(int order) {
 #if defined(BELFRY_TSAN)
   static char all_fences;
   __tsan_release(&all_fences);
   __tsan_acquire(&all_fences);
   acquire_latest_loads();
+  note_fence();
   static_cast<void>(order);
 #else
   __atomic_thread_fence(order);
@@ -204,6 +235,7 @@ inline Vector16 load_16(const Vector16* at) {
 inline void store_doorbell(std::uint64_t* at, std::uint64_t value) {
 #if defined(BELFRY_TSAN)
   full_fence(__ATOMIC_RELEASE);
+  __tsan_release(doorbell_tag(value));
   __atomic_store_n(at, value, __ATOMIC_RELEASE);
 #elif defined(__x86_64__)
   // x86 keeps stores to ordinary memory in order; for a write-combining register it takes sfence.
