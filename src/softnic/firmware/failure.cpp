@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "belfry/port/memory.hpp"
+
 namespace belfry::softnic {
 
 namespace {
@@ -72,6 +74,8 @@ std::uint32_t receives_posted(const QueuePair& qp) {
 void complete_send(QueuePair& qp, std::uint64_t first_block, std::uint32_t blocks, wire::WqeOpcode opcode,
                    bool signalled, std::uint64_t bytes) {
   qp.completed = first_block + blocks;
+  for (std::uint32_t i = 0; i < blocks; ++i)
+    port::host_memory::note_read(qp.block(first_block + i), wire::kBlockBytes);
   if (!signalled) return;
   Completion c = send_completion(qp, first_block, opcode);
   c.bytes = static_cast<std::uint32_t>(bytes);

@@ -21,7 +21,8 @@
 namespace belfry::softnic {
 namespace {
 
-// Direct system calls where the C function may be interposed by our own preload library.
+// Direct system calls where the C function may be interposed by our own preload library; and where what they
+// make is closed by one, or TSan takes the next user of the number for a user of this one.
 void close_descriptor(int descriptor) { ::syscall(SYS_close, descriptor); }
 
 std::uint64_t inode_of(int descriptor) {
@@ -35,7 +36,7 @@ std::uint64_t inode_of(int descriptor) {
 Result<std::shared_ptr<EventChannel>> EventChannel::create(Purpose purpose, std::size_t record_bytes,
                                                            int& application) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return Errno{errno};
+  if (::syscall(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return Errno{errno};
   const long copy = ::syscall(SYS_fcntl, ends[1], F_DUPFD_CLOEXEC, 0);
   if (copy < 0) {
     const int error = errno;

@@ -20,11 +20,12 @@ namespace belfry::softnic {
 namespace {
 
 /// Lets the kernel do the access, so that a bad address is an error code. System calls are made
-/// directly: the C functions of these names may be interposed by our own preload library.
+/// directly: the C functions of these names may be interposed by our own preload library, and TSan must not
+/// see half of a descriptor's life.
 class Pipe {
  public:
   Pipe() {
-    if (::pipe2(ends_, O_CLOEXEC | O_NONBLOCK) != 0) ends_[0] = ends_[1] = -1;
+    if (::syscall(SYS_pipe2, ends_, O_CLOEXEC | O_NONBLOCK) != 0) ends_[0] = ends_[1] = -1;
   }
   ~Pipe() {
     for (const int end : ends_) {
