@@ -141,15 +141,6 @@ BELFRY_INLINE_FN RingSlots reserve_own(const Ring& ring, Producer& producer, std
   return slots;
 }
 
-/// Waits for the next slot, which is not taken yet.
-BELFRY_INLINE_FN Status find_own_room(const Ring& ring, Producer& producer, port::Timeout timeout,
-                                      std::uint64_t stall_ns) {
-  OwnRoom room{ring, producer, 1, timeout, stall_ns};
-  const Status status = wait_for_own_slots(room, producer.next());
-  producer = room.producer;
-  return status;
-}
-
 /// Reserves only once there is room: a producer that gives up leaves no hole, at which the worker would stop.
 /// A slot's last descriptor was another thread's. It comes before ours through the worker, which has read it
 /// (mutants: proxy_acquire_taken, whose fence also releases it to those who find it in the cached progress,
@@ -240,15 +231,29 @@ BELFRY_INLINE_FN void store_next(Producer& producer, port::Vector16 descriptor) 
   producer.at += sizeof(port::Vector16);
 }
 
+namespace detail {
+
+/// Waits for the next slot, which is not taken yet, and stores into it. All of it in here: what a caller keeps
+/// for a store that comes after a call is kept in memory, by those also that need not wait.
+BELFRY_SLOW_FN Status wait_and_store(OwnRoom& room, port::Vector16 descriptor) {
+  const Status status = wait_for_own_slots(room, room.producer.next());
+  if (status == Status::done) store_next(room.producer, descriptor);
+  return status;
+}
+
+}  // namespace detail
+
 /// The same, and waits for the slot where that is not known.
 BELFRY_INLINE_FN Status store_own(const Ring& ring, Producer& producer, port::Vector16 descriptor,
                                   port::Timeout timeout, std::uint64_t stall_ns) {
-  if (!has_slot(producer)) {
-    const Status status = detail::find_own_room(ring, producer, timeout, stall_ns);
-    if (status != Status::done) return status;
+  if (has_slot(producer)) {
+    store_next(producer, descriptor);
+    return Status::done;
   }
-  store_next(producer, descriptor);
-  return Status::done;
+  detail::OwnRoom room{ring, producer, 1, timeout, stall_ns};
+  const Status status = detail::wait_and_store(room, descriptor);
+  producer = room.producer;
+  return status;
 }
 
 /// Makes a put's payload visible before the descriptor that will name it (mutant:
