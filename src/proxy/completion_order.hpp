@@ -3,11 +3,11 @@
 /// From completions, which come in the order of each queue, to one count in the order of a ring.
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "belfry/port/step.hpp"
+#include "proxy/fifo.hpp"
 
 namespace belfry::proxy {
 
@@ -31,7 +31,7 @@ class CompletionOrder {
 
   /// Every request of `queue` with a number below is complete.
   void complete_below(std::size_t queue, std::uint64_t number) {
-    auto& waiting = queues_[queue];
+    Fifo<std::uint64_t>& waiting = queues_[queue];
     while (!waiting.empty() && waiting.front() < number) {
       requests_[waiting.front() - first_].done = true;
       waiting.pop_front();
@@ -69,8 +69,8 @@ class CompletionOrder {
     bool done;
   };
   std::uint64_t first_ = 0;  ///< number of requests_.front()
-  std::deque<Request> requests_;
-  std::vector<std::deque<std::uint64_t>> queues_;
+  Fifo<Request> requests_;
+  std::vector<Fifo<std::uint64_t>> queues_;
 };
 
 }  // namespace belfry::proxy

@@ -93,22 +93,29 @@ void RingService::start(std::uint64_t last) {
     order_.add_done(last);
     return;
   }
-  cut(request, request.peer, last);
+  Lane& lane = lanes_[request.peer];
+  // Written where it is posted from: to copy it right away would wait for each of its fields.
+  fill(lane.pending.add(), request);
+  ++pending_;
+  if (request.bytes > routes_.max_message) cut(lane, request.bytes);
+  lane.covered = order_.add(request.peer, last) + 1;
+  lane.pending.back().id = WorkId{lane.covered, true}.pack();
 }
 
-Work RingService::first_work(const ProxyRequest& r) const {
+/// The request's first work, or all of it; without an id.
+void RingService::fill(Work& w, const ProxyRequest& r) const {
   const device::RemoteWindow& remote = routes_.remotes[r.remote_window * routes_.queues.size() + r.peer];
-  Work w;
+  w.signaled = false;
+  w.bytes = static_cast<std::uint32_t>(std::min(r.bytes, routes_.max_message));
   w.remote = remote.address + r.remote_offset;
   w.rkey = remote.rkey.get();
   w.value = r.value;
   w.second_value = r.second_value;
-  w.bytes = static_cast<std::uint32_t>(std::min(r.bytes, routes_.max_message));
   if (wire::proxy_value_form(r.operation)) {
     w.kind = r.operation == ProxyOperation::signal_add ? Work::Kind::fetch_add : Work::Kind::write_value;
     w.local = routes_.sink;
     w.lkey = routes_.sink_lkey;
-    return w;
+    return;
   }
   w.kind = r.operation == ProxyOperation::get            ? Work::Kind::read
            : r.operation == ProxyOperation::fetch_add    ? Work::Kind::fetch_add
@@ -117,25 +124,21 @@ Work RingService::first_work(const ProxyRequest& r) const {
   const device::LocalWindow& local = routes_.windows[r.local_window];
   w.local = local.address + r.local_offset;
   w.lkey = local.lkey.get();
-  return w;
 }
 
-/// Cuts a request into work requests of the device's size; the last of them stands for it.
-void RingService::cut(const ProxyRequest& request, std::uint32_t peer, std::uint64_t last) {
-  Work work = first_work(request);
-  Lane& lane = lanes_[peer];
+/// Cuts a request, whose first work is the lane's last one, into work requests of the device's size. The last
+/// of them stands for it.
+void RingService::cut(Lane& lane, std::uint64_t bytes) {
+  Work work = lane.pending.back();
   work.id = WorkId{lane.covered, false}.pack();
-  for (std::uint64_t left = request.bytes; left > routes_.max_message; left -= routes_.max_message) {
-    lane.pending.push_back(work);
-    ++pending_;
+  for (std::uint64_t left = bytes; left > routes_.max_message; left -= routes_.max_message) {
+    lane.pending.back() = work;
     work.local += work.bytes;
     work.remote += work.bytes;
     work.bytes = static_cast<std::uint32_t>(std::min(left - routes_.max_message, routes_.max_message));
+    lane.pending.push_back(work);
+    ++pending_;
   }
-  lane.covered = order_.add(peer, last) + 1;
-  work.id = WorkId{lane.covered, true}.pack();
-  lane.pending.push_back(work);
-  ++pending_;
 }
 
 /// Posts chains as long as the queue takes them. What it does not take stays, in order.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "belfry/wire/proxy.hpp"
 #include "proxy/completion_order.hpp"
 #include "proxy/counter.hpp"
+#include "proxy/fifo.hpp"
 #include "proxy/ring_reader.hpp"
 #include "proxy/submitter.hpp"
 
@@ -64,36 +64,10 @@ class RingService {
   std::uint64_t completed() const { return completed_; }
 
  private:
-  /// Work of one queue that has not been accepted yet, in order, and in one piece, for a chain is posted from
-  /// where it lies.
-  class PendingWork {
-   public:
-    bool empty() const { return front_ == work_.size(); }
-    std::size_t size() const { return work_.size() - front_; }
-    const Work& front() const { return work_[front_]; }
-    std::span<Work> first(std::size_t count) { return std::span(work_).subspan(front_, count); }
-    void push_back(const Work& work) { work_.push_back(work); }
-    void pop_front(std::size_t count) {
-      front_ += count;
-      if (front_ < size()) return;
-      // Never more behind than in front: what is moved here, each pays for once.
-      work_.erase(work_.begin(), work_.begin() + static_cast<std::ptrdiff_t>(front_));
-      front_ = 0;
-    }
-    void clear() {
-      work_.clear();
-      front_ = 0;
-    }
-
-   private:
-    std::vector<Work> work_;
-    std::size_t front_ = 0;  ///< what lies before it has been accepted
-  };
-
   struct Lane {
-    PendingWork pending;
-    std::uint32_t outstanding = 0;             ///< accepted and not known to be complete
-    std::deque<std::uint32_t> signaled_sizes;  ///< how much each signaled completion stands for
+    Fifo<Work> pending;                  ///< not accepted yet; a chain is posted from where it lies
+    std::uint32_t outstanding = 0;       ///< accepted and not known to be complete
+    Fifo<std::uint32_t> signaled_sizes;  ///< how much each signaled completion stands for
     std::uint32_t since_signal = 0;
     std::uint64_t covered = 0;  ///< requests of this queue with lower numbers precede what comes next
   };
@@ -103,8 +77,8 @@ class RingService {
   void refuse(std::uint64_t index);
   void start(std::uint64_t last);
   bool check(const wire::ProxyRequest& request) const;
-  Work first_work(const wire::ProxyRequest& request) const;
-  void cut(const wire::ProxyRequest& request, std::uint32_t peer, std::uint64_t last);
+  void fill(Work& work, const wire::ProxyRequest& request) const;
+  void cut(Lane& lane, std::uint64_t bytes);
   bool has_room() const;
   bool flush(Submitter& submitter, std::uint32_t peer);
   void publish();
