@@ -24,7 +24,9 @@ struct LocalWindow {
   std::uint32_t flags = 0;  ///< kWindow... bits
 
   BELFRY_FN constexpr bool contains(std::uint64_t offset, std::uint64_t length) const {
-    return offset <= bytes && length <= bytes - offset;
+    // One comparison for who knows that the sum does not wrap, as a compiler often does.
+    const std::uint64_t end = offset + length;
+    return end >= offset && end <= bytes;
   }
 };
 static_assert(sizeof(LocalWindow) == 24);

@@ -220,8 +220,12 @@ BELFRY_INLINE_FN void store_request(const Ring& ring, std::uint64_t first,
 
 /// Protocol::tuned: whether the next slot is known to be free.
 BELFRY_INLINE_FN bool has_slot(const Producer& producer) {
+#if defined(__CUDA_ARCH__)
   // Never a ring apart: 32 bits tell.
   return static_cast<std::uint32_t>(producer.at) != static_cast<std::uint32_t>(producer.end);
+#else
+  return producer.at != producer.end;
+#endif
 }
 
 /// Stores into it. \param descriptor without its parity
