@@ -2,6 +2,7 @@
 /// \file
 /// From completions, which come in the order of each queue, to one count in the order of a ring.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -11,66 +12,93 @@
 
 namespace belfry::proxy {
 
-/// Requests of one ring, from the moment they are taken until all before them are complete.
+/// Requests of one ring, from the moment they are taken until all before them are complete. Those that follow
+/// each other to one queue, of a descriptor each, are one entry.
 class CompletionOrder {
  public:
   /// \param queues that a ring's requests go to
-  explicit CompletionOrder(std::size_t queues) : queues_(queues) {}
+  explicit CompletionOrder(std::size_t queues) : done_below_(queues + 1, 0) { done_below_.back() = ~0ull; }
 
   /// A request that ends with descriptor `last`, whose final work goes to `queue` next.
   /// \return its number
   std::uint64_t add(std::size_t queue, std::uint64_t last) {
-    const std::uint64_t number = first_ + requests_.size();
-    requests_.push_back({last, false});
-    queues_[queue].push_back(number);
-    return number;
+    if (!runs_.empty() && runs_.back().queue == queue && runs_.back().last + runs_.back().count == last) {
+      ++runs_.back().count;
+    } else {
+      runs_.push_back({next_, last, 1, queue});
+    }
+    return next_++;
   }
 
   /// A request with no work of its own: complete as soon as all before it are.
-  void add_done(std::uint64_t last) { requests_.push_back({last, true}); }
+  void add_done(std::uint64_t last) { add(done_below_.size() - 1, last); }
 
   /// Every request of `queue` with a number below is complete.
   void complete_below(std::size_t queue, std::uint64_t number) {
-    Fifo<std::uint64_t>& waiting = queues_[queue];
-    while (!waiting.empty() && waiting.front() < number) {
-      requests_[waiting.front() - first_].done = true;
-      waiting.pop_front();
-    }
+    done_below_[queue] = std::max(done_below_[queue], number);
   }
 
   /// Last descriptor of the first request of `queue`, of this number or later, that is not complete.
   std::optional<std::uint64_t> first_waiting(std::size_t queue, std::uint64_t number = 0) const {
-    for (const std::uint64_t waiting : queues_[queue])
-      if (waiting >= number) return requests_[waiting - first_].last;
+    for (const Run& run : runs_) {
+      if (run.queue != queue) continue;
+      const std::uint64_t first = std::max({run.first, number, done_below_[queue]});
+      if (first - run.first < run.count) return run.last + (first - run.first);
+    }
     return std::nullopt;
   }
 
   /// Descriptors of the requests that are complete with all before them, removed from the books.
-  /// \return one past the last descriptor; nothing where it has not moved
-  std::optional<std::uint64_t> advance() {
-    std::optional<std::uint64_t> end;
-    while (!requests_.empty() && requests_.front().done) {
-      end = requests_.front().last + 1;
-      requests_.pop_front();
-      ++first_;
+  /// \param end one past the last descriptor, where it has moved
+  /// \return whether it has
+  bool advance(std::uint64_t& end) {
+    bool moved = false;
+    while (!runs_.empty()) {
+      Run& run = runs_.front();
+      const std::uint64_t done = done_of(run);
+      if (done == 0) break;
+      end = run.last + done;
+      moved = true;
+      if (done == run.count) {
+        runs_.pop_front();
+        continue;
+      }
+      run.first += done;
+      run.last += done;
+      run.count -= done;
+      break;
     }
     // As if the last to be done were all (mutant: proxy_count_in_order).
-    if (!port::kept(port::Step::proxy_count_in_order))
-      for (const Request& r : requests_)
-        if (r.done) end = r.last + 1;
-    return end;
+    if (!port::kept(port::Step::proxy_count_in_order)) {
+      for (const Run& run : runs_) {
+        if (done_of(run) == 0) continue;
+        end = run.last + done_of(run);
+        moved = true;
+      }
+    }
+    return moved;
   }
 
-  std::size_t outstanding() const { return requests_.size(); }
+  bool empty() const { return runs_.empty(); }
 
  private:
-  struct Request {
-    std::uint64_t last;
-    bool done;
+  /// Requests with numbers in a row.
+  struct Run {
+    std::uint64_t first;  ///< number of the first
+    std::uint64_t last;   ///< its last descriptor; each of the others has the next one
+    std::uint64_t count;
+    std::size_t queue;
   };
-  std::uint64_t first_ = 0;  ///< number of requests_.front()
-  Fifo<Request> requests_;
-  std::vector<Fifo<std::uint64_t>> queues_;
+
+  /// How many of a run are complete.
+  std::uint64_t done_of(const Run& run) const {
+    const std::uint64_t below = done_below_[run.queue];
+    return below <= run.first ? 0 : std::min(below - run.first, run.count);
+  }
+
+  std::uint64_t next_ = 0;  ///< number of the next request
+  Fifo<Run> runs_;
+  std::vector<std::uint64_t> done_below_;  ///< [queue]; the last: of requests without work, all
 };
 
 }  // namespace belfry::proxy

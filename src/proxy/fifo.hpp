@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
-#include <vector>
+#include <utility>
 
 namespace belfry::proxy {
 
@@ -21,13 +22,13 @@ class Fifo {
   T& front() { return items_[front_]; }
   const T& front() const { return items_[front_]; }
   T& back() { return items_[end_ - 1]; }
-  std::span<T> first(std::size_t count) { return std::span(items_).subspan(front_, count); }
-  const T* begin() const { return items_.data() + front_; }
-  const T* end() const { return items_.data() + end_; }
+  std::span<T> first(std::size_t count) { return {items_.get() + front_, count}; }
+  const T* begin() const { return items_.get() + front_; }
+  const T* end() const { return items_.get() + end_; }
 
   /// One more, to be filled in by the caller where it lies: it still has an earlier one's contents.
   T& add() {
-    if (end_ == items_.size()) items_.resize(std::max<std::size_t>(16, 2 * end_));
+    if (end_ == room_) grow();
     return items_[end_++];
   }
   void push_back(const T& item) { add() = item; }
@@ -35,15 +36,22 @@ class Fifo {
     front_ += count;
     if (front_ < size()) return;
     // Never more behind than in front: what is moved here, each pays for once.
-    std::move(items_.begin() + static_cast<std::ptrdiff_t>(front_),
-              items_.begin() + static_cast<std::ptrdiff_t>(end_), items_.begin());
+    std::move(items_.get() + front_, items_.get() + end_, items_.get());
     end_ -= front_;
     front_ = 0;
   }
   void clear() { front_ = end_ = 0; }
 
  private:
-  std::vector<T> items_;
+  void grow() {
+    room_ = std::max<std::size_t>(16, 2 * room_);
+    auto more = std::make_unique<T[]>(room_);
+    std::move(items_.get(), items_.get() + end_, more.get());
+    items_ = std::move(more);
+  }
+
+  std::unique_ptr<T[]> items_;
+  std::size_t room_ = 0;
   std::size_t front_ = 0;  ///< what lies before it is gone
   std::size_t end_ = 0;    ///< what lies from here on is not there yet
 };

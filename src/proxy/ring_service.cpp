@@ -210,10 +210,7 @@ void RingService::complete(Submitter& submitter, const WorkCompletion& completio
 
 /// Also of a ring that has failed: the request that failed is never complete, so the count stops at it.
 void RingService::publish() {
-  if (const auto end = order_.advance()) {
-    completed_ = *end;
-    counter_->completed(completed_);
-  }
+  if (order_.advance(completed_)) counter_->completed(completed_);
 }
 
 void RingService::refuse(std::uint64_t index) {

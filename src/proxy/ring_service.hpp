@@ -59,7 +59,7 @@ class RingService {
   void beat(std::uint64_t beat) { counter_->heartbeat(beat); }
   bool failed() const { return failed_; }
   /// Whether nothing is on its way.
-  bool idle() const { return order_.outstanding() == 0; }
+  bool idle() const { return order_.empty(); }
   std::span<const std::uint32_t> queues() const { return routes_.queues; }
   std::uint64_t completed() const { return completed_; }
 
