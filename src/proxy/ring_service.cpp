@@ -36,43 +36,8 @@ RingService::RingService(RingReader reader, Routes routes, std::unique_ptr<Count
   options_.chain = std::clamp<std::uint32_t>(options_.chain, 1, kMostChain);
 }
 
-/// A chain is kept back for each queue, and as much again may wait for room: the ring is the buffer, not we.
-bool RingService::has_room() const { return pending_ < 2 * std::size_t{options_.chain}; }
-
-bool RingService::serve(Submitter& submitter) {
-  bool moved = false;
-  std::uint32_t taken = 0;
-  while (taken < options_.descriptors_a_turn && has_room() && take_descriptor()) ++taken;
-  if (taken != 0) {
-    reader_.give_back();
-    moved = true;
-    publish();  // requests without work of their own
-  }
-  for (std::uint32_t peer = 0; pending_ != 0 && peer < lanes_.size(); ++peer)
-    moved = flush(submitter, peer) || moved;
-  return moved;
-}
-
-bool RingService::take_descriptor() {
-  port::Vector16 descriptor;
-  if (!reader_.take(descriptor)) return false;
-  const std::uint64_t index = reader_.next() - 1;
-  if (failed_) return true;  // nobody waits for it any more
-  switch (decoder_.take(descriptor)) {
-    case wire::ProxyDecoder::State::more:
-      break;
-    case wire::ProxyDecoder::State::complete:
-      start(index);
-      break;
-    case wire::ProxyDecoder::State::malformed:
-      refuse(index);
-      break;
-  }
-  return true;
-}
-
 /// A descriptor comes from whoever can write the ring: nothing in it is believed.
-bool RingService::check(const ProxyRequest& r) const {
+BELFRY_INLINE_FN bool RingService::check(const ProxyRequest& r) const {
   if (r.operation == ProxyOperation::fence) return true;
   if (r.peer >= routes_.queues.size() || routes_.queues[r.peer] == Routes::kNoQueue) return false;
   const std::size_t windows = routes_.windows.size();
@@ -83,27 +48,8 @@ bool RingService::check(const ProxyRequest& r) const {
   return r.local_window < windows && routes_.windows[r.local_window].contains(r.local_offset, r.bytes);
 }
 
-void RingService::start(std::uint64_t last) {
-  const ProxyRequest& request = decoder_.request();
-  if (!check(request)) {
-    refuse(last);
-    return;
-  }
-  if (request.operation == ProxyOperation::fence) {
-    order_.add_done(last);
-    return;
-  }
-  Lane& lane = lanes_[request.peer];
-  // Written where it is posted from: to copy it right away would wait for each of its fields.
-  fill(lane.pending.add(), request);
-  ++pending_;
-  if (request.bytes > routes_.max_message) cut(lane, request.bytes);
-  lane.covered = order_.add(request.peer, last) + 1;
-  lane.pending.back().id = WorkId{lane.covered, true}.pack();
-}
-
 /// The request's first work, or all of it; without an id.
-void RingService::fill(Work& w, const ProxyRequest& r) const {
+BELFRY_INLINE_FN void RingService::fill(Work& w, const ProxyRequest& r) const {
   const device::RemoteWindow& remote = routes_.remotes[r.remote_window * routes_.queues.size() + r.peer];
   w.signaled = false;
   w.bytes = static_cast<std::uint32_t>(std::min(r.bytes, routes_.max_message));
@@ -139,6 +85,70 @@ void RingService::cut(Lane& lane, std::uint64_t bytes) {
     lane.pending.push_back(work);
     ++pending_;
   }
+}
+
+BELFRY_INLINE_FN void RingService::start(const ProxyRequest& request, std::uint64_t last) {
+  if (!check(request)) {
+    refuse(last);
+    return;
+  }
+  if (request.operation == ProxyOperation::fence) {
+    order_.add_done(last);
+    return;
+  }
+  Lane& lane = lanes_[request.peer];
+  // Written where it is posted from: to copy it right away would wait for each of its fields.
+  fill(lane.pending.add(), request);
+  ++pending_;
+  if (request.bytes > routes_.max_message) cut(lane, request.bytes);
+  lane.covered = order_.add(request.peer, last) + 1;
+  lane.pending.back().id = WorkId{lane.covered, true}.pack();
+}
+
+/// \return whether there was one
+BELFRY_INLINE_FN bool RingService::take_descriptor() {
+  port::Vector16 descriptor;
+  if (!reader_.take(descriptor)) return false;
+  const std::uint64_t index = reader_.next() - 1;
+  if (failed_) return true;  // nobody waits for it any more
+  ProxyRequest request;
+  if (decoder_.take_whole(descriptor, request)) {
+    start(request, index);
+  } else {
+    take_part(descriptor, index);
+  }
+  return true;
+}
+
+/// A descriptor that is no request by itself.
+void RingService::take_part(port::Vector16 descriptor, std::uint64_t index) {
+  switch (decoder_.take(descriptor)) {
+    case wire::ProxyDecoder::State::more:
+      break;
+    case wire::ProxyDecoder::State::complete:
+      start(decoder_.request(), index);
+      break;
+    case wire::ProxyDecoder::State::malformed:
+      refuse(index);
+      break;
+  }
+}
+
+/// A chain is kept back for each queue, and as much again may wait for room: the ring is the buffer, not we.
+bool RingService::has_room() const { return pending_ < 2 * std::size_t{options_.chain}; }
+
+bool RingService::serve(Submitter& submitter) {
+  bool moved = false;
+  std::uint32_t taken = 0;
+  while (taken < options_.descriptors_a_turn && has_room() && take_descriptor()) ++taken;
+  if (taken != 0) {
+    reader_.give_back();
+    moved = true;
+    publish();  // requests without work of their own
+  }
+  for (std::uint32_t peer = 0; pending_ != 0 && peer < lanes_.size(); ++peer)
+    moved = flush(submitter, peer) || moved;
+  return moved;
 }
 
 /// Posts chains as long as the queue takes them. What it does not take stays, in order.

@@ -73,9 +73,10 @@ class RingService {
   };
 
   bool take_descriptor();
+  void take_part(port::Vector16 descriptor, std::uint64_t index);
   /// A descriptor that nobody of ours can have written.
   void refuse(std::uint64_t index);
-  void start(std::uint64_t last);
+  void start(const wire::ProxyRequest& request, std::uint64_t last);
   bool check(const wire::ProxyRequest& request) const;
   void fill(Work& work, const wire::ProxyRequest& request) const;
   void cut(Lane& lane, std::uint64_t bytes);

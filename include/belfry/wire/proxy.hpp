@@ -169,29 +169,41 @@ class ProxyDecoder {
   }
   BELFRY_FN constexpr const ProxyRequest& request() const { return request_; }
 
+  /// A request in one descriptor, as most are, without this object's memory.
+  /// \return false, and nothing has been taken: take() says what it is
+  BELFRY_INLINE_FN constexpr bool take_whole(port::Vector16 d, ProxyRequest& out) const {
+    const auto operation = static_cast<ProxyOperation>(ProxyOperationField::get(d.low));
+    return taken_ == 0 && ProxyMoreField::get(d.low) == 0 && proxy_operands(operation) == 0 &&
+           read_first(operation, d, out);
+  }
+
  private:
   BELFRY_FN constexpr State end(State state) {
     taken_ = 0;
     return state;
   }
   BELFRY_FN constexpr bool take_first(ProxyOperation operation, port::Vector16 d) {
-    request_ = ProxyRequest{};
     operands_ = 0;
     extended_ = false;
-    request_.operation = operation;
-    request_.peer = static_cast<std::uint32_t>(ProxyPeerField::get(d.low));
-    request_.remote_window = static_cast<std::uint32_t>(ProxyRemoteWindowField::get(d.low));
+    return read_first(operation, d, request_);
+  }
+  BELFRY_INLINE_FN static constexpr bool read_first(ProxyOperation operation, port::Vector16 d,
+                                                    ProxyRequest& out) {
+    out = ProxyRequest{};
+    out.operation = operation;
+    out.peer = static_cast<std::uint32_t>(ProxyPeerField::get(d.low));
+    out.remote_window = static_cast<std::uint32_t>(ProxyRemoteWindowField::get(d.low));
     if (operation == ProxyOperation::none || operation > ProxyOperation::fence) return false;
     if (proxy_value_form(operation)) {
-      request_.bytes = std::uint64_t{1} << ProxyLogBytesField::get(d.low);
-      request_.remote_offset = ProxyUpperLowField::get(d.low);
-      request_.value = d.high;
+      out.bytes = std::uint64_t{1} << ProxyLogBytesField::get(d.low);
+      out.remote_offset = ProxyUpperLowField::get(d.low);
+      out.value = d.high;
       return ProxyUnusedField::get(d.low) == 0;
     }
-    request_.local_window = static_cast<std::uint32_t>(ProxyLocalWindowField::get(d.low));
-    request_.bytes = ProxyUpperLowField::get(d.low);
-    request_.remote_offset = ProxyRemoteLowField::get(d.high);
-    request_.local_offset = ProxyLocalLowField::get(d.high);
+    out.local_window = static_cast<std::uint32_t>(ProxyLocalWindowField::get(d.low));
+    out.bytes = ProxyUpperLowField::get(d.low);
+    out.remote_offset = ProxyRemoteLowField::get(d.high);
+    out.local_offset = ProxyLocalLowField::get(d.high);
     return true;
   }
   BELFRY_FN constexpr bool take_next(ProxyOperation operation, port::Vector16 d) {
