@@ -116,8 +116,12 @@ BELFRY_SLOW_FN Status wait_for_own_slots(OwnRoom& room, std::uint64_t stand) {
     Status status = Status::done;
     port::Patience patience(room.timeout);
     Pulse pulse(&room.ring.words->heartbeat, room.stall_ns, p.worker);
-    while (!has_room(end, p.room = read_taken(room.ring) + slots_of(room.ring)))
+    // The first look is no wait, in which a lane gives its CPU away: there mostly is room.
+    p.room = port::load<port::Scope::system>(room.ring.taken) + slots_of(room.ring);
+    while (!has_room(end, p.room)) {
       if (!wait_for_room(room.ring, patience, pulse, status)) break;
+      p.room = read_taken(room.ring) + slots_of(room.ring);
+    }
     p.worker = pulse.last();
     if (status != Status::done) return status;
   }
@@ -220,12 +224,8 @@ BELFRY_INLINE_FN void store_request(const Ring& ring, std::uint64_t first,
 
 /// Protocol::tuned: whether the next slot is known to be free.
 BELFRY_INLINE_FN bool has_slot(const Producer& producer) {
-#if defined(__CUDA_ARCH__)
   // Never a ring apart: 32 bits tell.
   return static_cast<std::uint32_t>(producer.at) != static_cast<std::uint32_t>(producer.end);
-#else
-  return producer.at != producer.end;
-#endif
 }
 
 /// Stores into it. \param descriptor without its parity
@@ -237,8 +237,8 @@ BELFRY_INLINE_FN void store_next(Producer& producer, port::Vector16 descriptor) 
 
 namespace detail {
 
-/// Waits for the next slot, which is not taken yet, and stores into it. All of it in here: what a caller keeps
-/// for a store that comes after a call is kept in memory, by those also that need not wait.
+/// Waits for the next slot, which is not taken yet, and stores into it. All of it in here: what a caller
+/// keeps for a store that comes after a call is kept in memory, by those also that need not wait.
 BELFRY_SLOW_FN Status wait_and_store(OwnRoom& room, port::Vector16 descriptor) {
   const Status status = wait_for_own_slots(room, room.producer.next());
   if (status == Status::done) store_next(room.producer, descriptor);
