@@ -80,6 +80,12 @@ bool parse_poll(Config& config, std::string_view text) {
   return text == "doorbell" || text == "record";
 }
 
+bool parse_copies(Config& config, std::string_view text) {
+  if (text == "auto") config.gpu.copies = GpuCopies::automatic;
+  if (text == "cuda") config.gpu.copies = GpuCopies::cuda;
+  return text == "auto" || text == "cuda";
+}
+
 bool parse_gpu(Config& config, std::string_view text) {
   config.gpu.gpu.reset();
   if (text == "auto") return true;
@@ -199,7 +205,7 @@ constexpr ConfigVariable kVariables[] = {
      [](Config& c, std::string_view t) { return parse_between(t, 1u, 8u, c.gpu.warps); },
      [](const Config& c) { return std::to_string(c.gpu.warps); }},
     {"GPU_IDLE_US", "--gpu-idle-us", "US", "microseconds", "1..1000000",
-     "it leaves the GPU after so long without work",
+     "it leaves the GPU after so long without work, and so does the copier",
      [](Config& c, std::string_view t) { return parse_microseconds(t, 1, c.gpu.idle); },
      [](const Config& c) { return text_of(c.gpu.idle); }},
     {"GPU_POLL", "--gpu-poll", "doorbell|record", "", "doorbell or record",
@@ -212,6 +218,10 @@ constexpr ConfigVariable kVariables[] = {
        return t == "ordered" || t == "unordered";
      },
      [](const Config& c) { return std::string(c.gpu.unordered_writes ? "unordered" : "ordered"); }},
+    {"GPU_COPIES", "--gpu-copies", "auto|cuda", "", "auto or cuda",
+     "what moves payload in GPU memory for queues in host memory: a kernel there and CUDA, or CUDA alone",
+     parse_copies,
+     [](const Config& c) { return std::string(c.gpu.copies == GpuCopies::cuda ? "cuda" : "auto"); }},
 };
 
 }  // namespace

@@ -47,14 +47,21 @@ enum class GpuPoll : std::uint8_t {
   record,    ///< at the record, which a poster must then order before it: not with Ordering::gpu_fence
 };
 
-/// The engine for queues in GPU memory.
+/// What moves payload in GPU memory for queues in host memory.
+enum class GpuCopies : std::uint8_t {
+  automatic,  ///< a kernel on that GPU while it is there, and CUDA
+  cuda,       ///< CUDA alone
+};
+
+/// The engine for queues in GPU memory, and the copier for others.
 struct GpuConfig {
   std::optional<unsigned> gpu;          ///< where it runs, by CUDA's number; unset: each queue's own GPU
   unsigned blocks = 1;                  ///< of threads
   unsigned warps = 8;                   ///< a block
-  std::chrono::microseconds idle{200};  ///< without work for so long, it leaves the GPU
+  std::chrono::microseconds idle{200};  ///< without work for so long, either leaves the GPU
   GpuPoll poll = GpuPoll::doorbell;
   bool unordered_writes = false;  ///< WRITEs pass each other, as if all memory were of relaxed ordering
+  GpuCopies copies = GpuCopies::automatic;
 };
 
 struct Config {

@@ -16,6 +16,7 @@ work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 # are left, and the streaming caller spills a few bytes.
 # The NIC's engine keeps its queues in registers: a function of it that is called and not inlined would put them on the stack.
 budgets='
+copier_kernel.cu . 64 0 0
 engine_kernel.cu . 255 0 0
 residency_cuda.cu run_residency<8u 32 160 24
 residency_cuda.cu run_residency<6u 40 160 24
@@ -29,7 +30,7 @@ cuda_runner.cu PutKernel 96 0 0
 cuda_runner.cu . 128 0 0'
 
 status=0
-for file in engine_kernel.cu residency_cuda.cu litmus_cuda.cu cuda_runner.cu; do
+for file in copier_kernel.cu engine_kernel.cu residency_cuda.cu litmus_cuda.cu cuda_runner.cu; do
   if ! "$nvcc" -std=c++20 -O3 -arch=sm_90 -cubin -Xptxas -v "${includes[@]}" "$(find "$source/src" -name "$file")" \
       -o "$work/cubin" 2>"$work/log"; then
     cat "$work/log"

@@ -1,6 +1,7 @@
 /// \file
-/// Copies of GPU memory, awaited by a thread that spins.
+/// Copies of GPU memory by CUDA's calls, awaited by a thread that spins.
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <chrono>
@@ -26,6 +27,23 @@ unsigned char* shared_staging() {
   return memory;
 }
 
+/// The driver's function, or null: what a pointer is of, at once. It takes no lock that a call has while it
+/// waits for kernels.
+auto pointer_attributes() {
+  using Function = CUresult (*)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
+  static const auto function = [] {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    if (cudaGetDriverEntryPointByVersion("cuPointerGetAttributes", &found, 7000, cudaEnableDefault,
+                                         &result) != cudaSuccess) {
+      cudaGetLastError();
+      found = nullptr;
+    }
+    return reinterpret_cast<Function>(found);
+  }();
+  return function;
+}
+
 class CudaCopier final : public GpuCopier {
  public:
   explicit CudaCopier(int gpu) : gpu_(gpu) {
@@ -48,6 +66,19 @@ class CudaCopier final : public GpuCopier {
   }
   bool from_gpu(void* staged, const void* from, std::size_t bytes) override {
     return copy(staged, from, bytes, cudaMemcpyDeviceToHost);
+  }
+  bool holds(const void* address, std::size_t bytes) override {
+    const auto ask = pointer_attributes();
+    if (ask == nullptr) return false;
+    CUdeviceptr begin = 0;
+    std::size_t size = 0;
+    int gpu = -1;
+    CUpointer_attribute what[] = {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void* answers[] = {&begin, &size, &gpu};
+    const auto at = reinterpret_cast<CUdeviceptr>(address);
+    if (ask(3, what, answers, at) != CUDA_SUCCESS || gpu != gpu_) return false;
+    return at - begin < size && bytes <= size - (at - begin);
   }
   std::string error() const override { return error_; }
 

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <ctime>
-#include <thread>
 
 #include "softnic/fabric/make_fabric.hpp"
 #include "softnic/firmware/doorbell.hpp"
@@ -70,7 +69,7 @@ const Config& Nic::config() const { return impl_->config; }
 const DeviceIdentity& Nic::device(unsigned index) const { return impl_->devices.at(index); }
 
 Result<std::uint32_t> Nic::alloc_pd(unsigned device, const void* owner) {
-  ControlLock guard(*impl_);
+  ControlLock guard(*impl_, ControlLock::While::a_poll_waits);
   if (device >= impl_->devices.size()) return Errno{EINVAL};
   auto pd = std::make_unique<ProtectionDomain>();
   pd->device = device;
@@ -91,7 +90,7 @@ int Nic::dealloc_pd(std::uint32_t pd) {
 
 Result<std::uint32_t> Nic::attach_uar(void* page) {
   if (!page || reinterpret_cast<std::uintptr_t>(page) % wire::kUarBytes != 0) return Errno{EINVAL};
-  ControlLock guard(*impl_);
+  ControlLock guard(*impl_, ControlLock::While::a_poll_waits);
   auto uar = std::make_unique<Uar>();
   uar->page = static_cast<unsigned char*>(page);
   const Uar* made = impl_->uars.insert(std::move(uar));
@@ -109,7 +108,7 @@ int Nic::detach_uar(std::uint32_t uar) {
 }
 
 Result<std::uint32_t> Nic::create_mkey(const MkeyAttributes& a) {
-  ControlLock guard(*impl_);
+  ControlLock guard(*impl_, ControlLock::While::a_poll_waits);
   ProtectionDomain* pd = impl_->pds.find(a.pd);
   if (!pd || pd->device != a.device || pd->owner != a.owner || (a.length != 0 && !a.memory))
     return Errno{EINVAL};
@@ -160,8 +159,6 @@ MemoryOwner Nic::owner_of(const void* address, std::size_t bytes) {
 
 std::size_t Nic::poll() {
   NicCore& core = *impl_;
-  // A control call that waits goes first; it holds the lock for microseconds.
-  while (core.control_waiting.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
   std::lock_guard guard(core.lock);
   std::size_t work = 0;
   if (survive_faults([&] { work = run_once(core); })) return work;

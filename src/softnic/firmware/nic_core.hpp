@@ -1,7 +1,8 @@
 #pragma once
 /// \file
 /// Everything the NIC's stages share: tables, lists of queues with work, clock and fabric. One lock
-/// guards all of it; the engine holds it while it polls, control calls while they change something.
+/// guards all of it; the engine holds it while it polls, control calls while they change something. Where a
+/// poll waits for a GPU, in GpuPayload's calls, the engine lets go of it (nic_lock.hpp).
 
 #include <array>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "softnic/firmware/completion_queue.hpp"
 #include "softnic/firmware/keys.hpp"
 #include "softnic/firmware/nic.hpp"
+#include "softnic/firmware/nic_lock.hpp"
 #include "softnic/firmware/queue_pair.hpp"
 #include "softnic/firmware/slot_table.hpp"
 #include "softnic/gpu/gpu_copiers.hpp"
@@ -66,8 +68,7 @@ class NicCore {
   const Config config;
   std::vector<DeviceIdentity> devices;
   std::unique_ptr<Fabric> fabric;
-  std::mutex lock;
-  std::atomic<int> control_waiting{0};
+  NicLock lock;
 
   std::vector<MkeyEntry> keys;
   std::deque<std::uint32_t> free_keys;
@@ -99,7 +100,7 @@ class NicCore {
   GpuSlots gpu_queue_slots;
   GpuSlots gpu_cq_slots;
   std::uint64_t gpu_generations = 0;  ///< given out
-  GpuCopiers gpu_copiers;
+  GpuCopiers gpu_copiers{lock};
   GpuPayload gpu_payload{gpu_copiers};
   GpuEngines gpu;  ///< last: its threads use the rest
 
@@ -120,9 +121,9 @@ class NicCore {
     return gpu_copiers.has(keys[key >> 8].owner) ? KeyFault::none : KeyFault::out_of_reach;
   }
 
-  // Payload is touched through these three and nothing else: it may be a GPU's.
+  // Payload is touched through these and nothing else: it may be a GPU's.
 
-  /// Moves bytes of host memory; where they go to GPU memory they have come with gpu_payload.flush().
+  /// Moves bytes; where they go to GPU memory they have come with gpu_payload.flush().
   void move(unsigned char* to, const unsigned char* from, std::size_t bytes) {
     if (gpu_payload.empty()) return move_payload(to, from, bytes);
     gpu_payload.move(to, from, bytes);
@@ -130,6 +131,11 @@ class NicCore {
   /// As softnic::scatter().
   void scatter(const SpanList& list, std::uint64_t offset, const unsigned char* from, std::uint64_t bytes) {
     softnic::scatter(list, offset, from, bytes, [this](auto... a) { move(a...); });
+  }
+  /// Makes parts ready for move(): as touch(), and what lies in GPU memory is there.
+  void vouch(const FramePart* parts, std::uint32_t count) {
+    if (gpu_payload.empty()) return touch(parts, count);
+    for (std::uint32_t i = 0; i < count; ++i) gpu_payload.vouch(parts[i]);
   }
   /// Makes parts ready to be read: as touch(), and with copies of what lies in GPU memory in its place.
   void stage(FramePart* parts, std::uint32_t count) {
@@ -161,10 +167,11 @@ class NicCore {
 /// The lock as a control call takes it: the engine steps aside for whoever waits.
 class ControlLock {
  public:
-  explicit ControlLock(NicCore& core) : core_(core) {
-    core_.control_waiting.fetch_add(1, std::memory_order_relaxed);
-    core_.lock.lock();
-    core_.control_waiting.fetch_sub(1, std::memory_order_relaxed);
+  enum class While : std::uint8_t { polls_are_over, a_poll_waits };
+
+  /// \param state `a_poll_waits`: also in the middle of a poll, see NicLock::lock_control()
+  explicit ControlLock(NicCore& core, While state = While::polls_are_over) : core_(core) {
+    core_.lock.lock_control(state == While::a_poll_waits);
   }
   ~ControlLock() { core_.lock.unlock(); }
   ControlLock(const ControlLock&) = delete;

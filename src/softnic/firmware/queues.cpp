@@ -190,7 +190,7 @@ void enter(NicCore& core, QueuePair& qp, QpState state) {
 
 Result<std::uint32_t> Nic::create_cq(const CqAttributes& a) {
   NicCore& core = *impl_;
-  ControlLock guard(core);
+  ControlLock guard(core, ControlLock::While::a_poll_waits);
   if (a.device >= core.devices.size() || !valid(a, core.config.limits)) return Errno{EINVAL};
   Uar* uar = core.uars.find(a.uar);
   if (!uar) return Errno{EINVAL};
@@ -293,7 +293,7 @@ int Nic::modify_qp(std::uint32_t qpn, const QpModify& change) {
 }
 
 Result<QpSnapshot> Nic::query_qp(std::uint32_t qpn) {
-  ControlLock guard(*impl_);
+  ControlLock guard(*impl_, ControlLock::While::a_poll_waits);
   const QueuePair* qp = impl_->find_qp(qpn);
   if (!qp) return Errno{EINVAL};
   QpSnapshot s = qp->context;

@@ -128,7 +128,7 @@ void GpuDriver::refresh() {
   seen_changes_ = changes_.load(std::memory_order_acquire);
   GpuTables fresh;
   {
-    ControlLock guard(core_);
+    ControlLock guard(core_, ControlLock::While::a_poll_waits);
     fresh = take_gpu_snapshot(core_, gpu_);
   }
   {

@@ -48,7 +48,7 @@ MemoryOwner GpuEngines::owner_of(const void* address, std::size_t bytes) {
 void GpuEngines::meet(MemoryOwner gpu) {
   if (!seen_.insert(gpu).second) return;
   if (seen_.size() == 1) stop_at_exit();
-  core_.gpu_copiers.add(gpu, *library_);
+  core_.gpu_copiers.add(gpu, *library_, core_.config.gpu);
   for (const auto& driver : drivers_) driver->reach(gpu);
 }
 

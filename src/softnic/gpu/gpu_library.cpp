@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <type_traits>
 
 namespace belfry::softnic {
 
@@ -32,29 +33,41 @@ void* open_library(std::string& error) {
   return library;
 }
 
+/// What a maker of the library makes, or why not.
+template <class Made, class What>
+std::unique_ptr<Made> make_with(Made* (*make)(What, char*, std::size_t), std::type_identity_t<What> what,
+                                std::string& error) {
+  std::array<char, 256> why{};
+  std::unique_ptr<Made> made(make(what, why.data(), why.size()));
+  if (made == nullptr) error = why.data();
+  return made;
+}
+
 class LoadedLibrary final : public GpuLibrary {
  public:
-  LoadedLibrary(OwnerOfMemory tells_owner, MakeGpuEngine makes, MakeGpuCopier makes_copier)
-      : owner_of_(tells_owner), make_(makes), make_copier_(makes_copier) {}
+  LoadedLibrary(OwnerOfMemory tells_owner, MakeGpuEngine makes, MakeGpuCopier makes_copier,
+                MakeGpuCopierKernel makes_copier_kernel)
+      : owner_of_(tells_owner),
+        make_(makes),
+        make_copier_(makes_copier),
+        make_copier_kernel_(makes_copier_kernel) {}
 
   MemoryOwner owner_of(const void* address, std::size_t bytes) override { return owner_of_(address, bytes); }
   std::unique_ptr<GpuEngine> make_engine(const GpuEngineOptions& options, std::string& error) override {
-    std::array<char, 256> why{};
-    std::unique_ptr<GpuEngine> engine(make_(options, why.data(), why.size()));
-    if (engine == nullptr) error = why.data();
-    return engine;
+    return make_with<GpuEngine, const GpuEngineOptions&>(make_, options, error);
   }
   std::unique_ptr<GpuCopier> make_copier(MemoryOwner gpu, std::string& error) override {
-    std::array<char, 256> why{};
-    std::unique_ptr<GpuCopier> copier(make_copier_(gpu, why.data(), why.size()));
-    if (copier == nullptr) error = why.data();
-    return copier;
+    return make_with<GpuCopier, int>(make_copier_, gpu, error);
+  }
+  std::unique_ptr<GpuCopierKernel> make_copier_kernel(MemoryOwner gpu, std::string& error) override {
+    return make_with<GpuCopierKernel, int>(make_copier_kernel_, gpu, error);
   }
 
  private:
   OwnerOfMemory owner_of_;
   MakeGpuEngine make_;
   MakeGpuCopier make_copier_;
+  MakeGpuCopierKernel make_copier_kernel_;
 };
 
 }  // namespace
@@ -68,11 +81,12 @@ std::unique_ptr<GpuLibrary> load_gpu_library(std::string& error) {
   const auto owner_of = reinterpret_cast<OwnerOfMemory>(dlsym(library, kOwnerOfMemory));
   const auto make = reinterpret_cast<MakeGpuEngine>(dlsym(library, kMakeGpuEngine));
   const auto make_copier = reinterpret_cast<MakeGpuCopier>(dlsym(library, kMakeGpuCopier));
-  if (owner_of == nullptr || make == nullptr || make_copier == nullptr) {
+  const auto make_copier_kernel = reinterpret_cast<MakeGpuCopierKernel>(dlsym(library, kMakeGpuCopierKernel));
+  if (owner_of == nullptr || make == nullptr || make_copier == nullptr || make_copier_kernel == nullptr) {
     error = std::string(kLibrary) + " is of another version";
     return nullptr;
   }
-  return std::make_unique<LoadedLibrary>(owner_of, make, make_copier);
+  return std::make_unique<LoadedLibrary>(owner_of, make, make_copier, make_copier_kernel);
 }
 
 }  // namespace belfry::softnic

@@ -21,6 +21,7 @@ class GpuLibrary {
   /// \return null where that fails, and why in `error`
   virtual std::unique_ptr<GpuEngine> make_engine(const GpuEngineOptions& options, std::string& error) = 0;
   virtual std::unique_ptr<GpuCopier> make_copier(MemoryOwner gpu, std::string& error) = 0;
+  virtual std::unique_ptr<GpuCopierKernel> make_copier_kernel(MemoryOwner gpu, std::string& error) = 0;
 };
 
 /// Whether this process uses CUDA: without its driver library no address can be a GPU's.

@@ -14,7 +14,7 @@ namespace {
 // Staging memory: what is on its way to the GPU, what was read ahead, and what stage() copies.
 constexpr std::size_t kAheadAt = kGpuStagedBytes;
 constexpr std::size_t kPartsAt = 2 * kGpuStagedBytes;
-static_assert(kPartsAt + kGpuStagedBytes <= kGpuStagingBytes);
+static_assert(kPartsAt + kGpuStagedBytes <= kGpuStagingBytes - kBetweenBytes);
 
 /// From here on a copy of its own costs less than to gather staged bytes with others.
 constexpr std::size_t kGoesAlone = 16 << 10;
@@ -22,6 +22,10 @@ constexpr std::size_t kGoesAlone = 16 << 10;
 /// Huge where `address` lies before `begin`.
 std::uint64_t offset_of(const void* begin, const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(begin);
+}
+
+bool overlap(const void* a, const void* b, std::size_t bytes) {
+  return offset_of(a, b) < bytes || offset_of(b, a) < bytes;
 }
 
 }  // namespace
@@ -55,18 +59,39 @@ MemoryOwner GpuPayload::find_owner(std::uint64_t address) const {
 }
 
 void GpuPayload::move(unsigned char* to, const unsigned char* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const MemoryOwner source = owner_of(from);
+  if (is_gpu(source)) return move_from_gpu(source, to, from, bytes);
   const MemoryOwner owner = owner_of(to);
   if (is_gpu(owner)) return gather(owner, to, from, bytes);
   flush();
   move_payload(to, from, bytes);
 }
 
-void GpuPayload::read(void* to, const unsigned char* from, std::size_t bytes) {
+void GpuPayload::move_from_gpu(MemoryOwner source, unsigned char* to, const unsigned char* from,
+                               std::size_t bytes) {
+  flush();  // it may lie in what is read
+  if (owner_of(to) == source && !overlap(to, from, bytes)) {
+    if (!copiers_.between(source, to, from, bytes)) memory_fault::raise();
+    return;
+  }
+  unsigned char* const staged = copiers_.staging() + kPartsAt;
+  while (bytes != 0) {
+    const std::size_t some = std::min(bytes, kGpuStagedBytes);
+    download(source, staged, from, some);
+    move(to, staged, some);
+    to += some;
+    from += some;
+    bytes -= some;
+  }
+}
+
+std::uint64_t GpuPayload::update(unsigned char* at, wire::WqeOpcode opcode, const AtomicOperands& operands) {
   flush();
-  FramePart part{from, bytes};
   forget_ahead();
-  stage(&part, 1);
-  std::memcpy(to, part.data, bytes);
+  std::uint64_t former = 0;
+  if (!copiers_.update(owner_of(at), at, opcode, operands, &former)) memory_fault::raise();
+  return former;
 }
 
 void GpuPayload::gather(MemoryOwner owner, unsigned char* to, const unsigned char* from, std::size_t bytes) {
@@ -123,6 +148,16 @@ void GpuPayload::stage(FramePart* parts, std::uint32_t count) {
     parts[i].data = at;
     at += bytes;
   }
+}
+
+void GpuPayload::vouch(const FramePart& part) {
+  const MemoryOwner owner = part.bytes == 0 ? kHostMemory : owner_of(part.data);
+  if (!is_gpu(owner)) return touch(&part, 1);
+  if (copiers_.holds(owner, part.data, part.bytes)) return;
+  // Gone, or of a kind that only a copy can tell of.
+  const auto* from = static_cast<const unsigned char*>(part.data);
+  download(owner, copiers_.staging() + kPartsAt, from, 1);
+  download(owner, copiers_.staging() + kPartsAt, from + part.bytes - 1, 1);
 }
 
 void GpuPayload::read_ahead(const FramePart& part) {

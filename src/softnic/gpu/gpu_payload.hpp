@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// GPU memory as the CPU's NIC reaches it: by copies through staging memory. Whatever is touched
-/// here may be gone, and is then a memory fault (firmware/memory_fault.hpp) like that of host memory.
+/// GPU memory as the CPU's NIC reaches it: by copies, most of them through staging memory. Whatever is
+/// touched here may be gone, and is then a memory fault (firmware/memory_fault.hpp) like that of host memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "softnic/fabric/fabric.hpp"
 #include "softnic/firmware/keys.hpp"
+#include "softnic/firmware/wqe_decode.hpp"
 
 namespace belfry::softnic {
 
@@ -17,8 +18,9 @@ class GpuCopiers;
 /// Bytes that stage() and read_ahead() hold at a time.
 inline constexpr std::size_t kGpuStagedBytes = 256 << 10;
 
-/// Guarded by the NIC's lock. Bytes for GPU memory are gathered while they continue each other, for a copy of
-/// one packet costs as much as that of many: flush() sends them on. Nothing outlives a poll of the NIC.
+/// Guarded by the NIC's lock, which is let go of during each copy. Bytes for GPU memory are gathered while
+/// they continue each other, for a copy of one packet costs as much as that of many: flush() sends them on.
+/// Nothing outlives a poll of the NIC.
 class GpuPayload {
  public:
   explicit GpuPayload(GpuCopiers& copiers) : copiers_(copiers) {}
@@ -33,7 +35,7 @@ class GpuPayload {
 
   // The rest within survive_faults().
 
-  /// Moves payload from host memory to anywhere: to GPU memory it has come with the next flush().
+  /// Moves payload from and to anywhere: to GPU memory it has come with the next flush().
   void move(unsigned char* to, const unsigned char* from, std::size_t bytes);
   /// On return all that was moved before is in GPU memory, visible to kernels that run.
   void flush();
@@ -41,8 +43,11 @@ class GpuPayload {
   /// Forgets what was not flushed.
   void drop() { pending_bytes_ = 0; }
 
-  void read(void* to, const unsigned char* from, std::size_t bytes);
+  /// Executes an atomic. \return the former value
+  std::uint64_t update(unsigned char* at, wire::WqeOpcode opcode, const AtomicOperands& operands);
 
+  /// Faults where what is about to be moved is gone, in whichever memory.
+  void vouch(const FramePart& part);
   /// Replaces parts in GPU memory by copies, valid until the next stage(). They are kGpuStagedBytes at most.
   void stage(FramePart* parts, std::uint32_t count);
   /// What stage() is about to be asked for, so that one copy brings it for many packets. Forget it when the
@@ -64,6 +69,7 @@ class GpuPayload {
   }
   MemoryOwner find_owner(std::uint64_t address) const;
   void find_bounds();
+  void move_from_gpu(MemoryOwner source, unsigned char* to, const unsigned char* from, std::size_t bytes);
   void gather(MemoryOwner owner, unsigned char* to, const unsigned char* from, std::size_t bytes);
   void upload(MemoryOwner owner, unsigned char* to, const unsigned char* staged, std::size_t bytes);
   void download(MemoryOwner owner, unsigned char* staged, const unsigned char* from, std::size_t bytes);

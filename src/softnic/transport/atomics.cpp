@@ -18,26 +18,11 @@ Word execute(wire::WqeOpcode opcode, const AtomicOperands& operands, unsigned ch
   return old;
 }
 
-/// On GPU memory, by two copies: other requests wait for the NIC's lock meanwhile, kernels do not.
-template <class Word>
-Word execute_by_copies(GpuPayload& gpu, wire::WqeOpcode opcode, const AtomicOperands& operands,
-                       unsigned char* memory) {
-  Word old;
-  gpu.read(&old, memory, sizeof old);
-  const Word result = result_of_atomic(opcode, operands, old);
-  if (result != old) gpu.move(memory, reinterpret_cast<const unsigned char*>(&result), sizeof result);
-  gpu.flush();
-  return old;
-}
-
 }  // namespace
 
 std::uint64_t execute_atomic(NicCore& core, wire::WqeOpcode opcode, const AtomicOperands& operands,
                              unsigned char* memory) {
-  if (core.gpu_payload.holds(memory)) {
-    return operands.bytes == 4 ? execute_by_copies<std::uint32_t>(core.gpu_payload, opcode, operands, memory)
-                               : execute_by_copies<std::uint64_t>(core.gpu_payload, opcode, operands, memory);
-  }
+  if (core.gpu_payload.holds(memory)) return core.gpu_payload.update(memory, opcode, operands);
   return operands.bytes == 4 ? execute<std::uint32_t>(opcode, operands, memory)
                              : execute<std::uint64_t>(opcode, operands, memory);
 }

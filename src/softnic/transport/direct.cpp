@@ -150,7 +150,7 @@ Turn execute_push(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   p.psn_count = p.last ? total_packets - q.emit_packets : bytes >> qp.mtu_shift;
   p.parts = parts;
   p.part_count = slice(spans, offset, bytes, parts);
-  core.stage(parts, p.part_count);  // a source that is gone is this queue's fault, not its peer's
+  core.vouch(parts, p.part_count);  // a source that is gone is this queue's fault, not its peer's
   p.bytes = bytes;
   const Reply reply = respond(core, peer, p);
   core.gpu_payload.flush();  // while the peer is in hand: the memory is its
@@ -172,10 +172,10 @@ Turn execute_read(NicCore& core, QueuePair& qp, QueuePair& peer, const SpanList&
   p.length = left < kDirectPartBytes ? left : kDirectPartBytes;
   p.psn_count = packets_of(p.length, qp.mtu_shift);
   const Reply reply = respond(core, peer, p);
-  FramePart source{reply.data, static_cast<std::size_t>(p.length)};
+  const FramePart source{reply.data, static_cast<std::size_t>(p.length)};
   if (reply.kind == Reply::Kind::data) {
     // Where the source is gone, it is the peer's fault, not that of the queue that reads it.
-    core.stage(&source, 1);
+    core.vouch(&source, 1);
   }
   core.in_hand.qp = &qp;
   const Turn turn = take_reply(core, qp, reply);

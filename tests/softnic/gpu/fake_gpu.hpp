@@ -105,6 +105,7 @@ class FakeGpuCopier : public GpuCopier {
     std::memcpy(staged, from, bytes);
     return true;
   }
+  bool holds(const void*, std::size_t) override { return true; }
   std::string error() const override { return "none"; }
 
  private:
@@ -132,6 +133,10 @@ class FakeGpuLibrary final : public GpuLibrary {
   }
   std::unique_ptr<GpuCopier> make_copier(MemoryOwner, std::string&) override {
     return std::make_unique<FakeGpuCopier>();
+  }
+  std::unique_ptr<GpuCopierKernel> make_copier_kernel(MemoryOwner, std::string& error) override {
+    error = "there is none";
+    return nullptr;
   }
 
  private:

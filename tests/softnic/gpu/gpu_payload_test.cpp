@@ -37,6 +37,7 @@ class GpuPayloadOn : public ::testing::TestWithParam<Way> {
       config.seed = 1 + i;
       config.node = i;
       config.direct_loopback = GetParam() == Way::direct;
+      config.gpu.copies = GpuCopies::cuda;
       nics_.push_back(std::make_unique<Nic>(config, hub->open_port()));
       nics_.back()->impl().gpu.use(std::make_unique<GuardedLibrary>(gpu_, states_[i]));
     }

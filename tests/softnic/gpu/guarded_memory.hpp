@@ -79,6 +79,10 @@ class GuardedLibrary final : public GpuLibrary {
   std::unique_ptr<GpuCopier> make_copier(MemoryOwner, std::string&) override {
     return std::make_unique<Copier>(memory_, state_);
   }
+  std::unique_ptr<GpuCopierKernel> make_copier_kernel(MemoryOwner, std::string& error) override {
+    error = "there is none";
+    return nullptr;
+  }
 
  private:
   class Copier final : public GpuCopier {
@@ -91,6 +95,9 @@ class GuardedLibrary final : public GpuLibrary {
     }
     bool from_gpu(void* staged, const void* from, std::size_t bytes) override {
       return copy(from, bytes, [&] { std::memcpy(staged, from, bytes); });
+    }
+    bool holds(const void* address, std::size_t bytes) override {
+      return !state_.gone && memory_.holds(address, bytes);
     }
     std::string error() const override { return "the memory is gone"; }
 
