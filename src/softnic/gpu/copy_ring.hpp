@@ -25,7 +25,8 @@ enum class CopyKind : std::uint32_t {
   none,
   put,     ///< to; the payload
   get,     ///< from. Answer: the bytes
-  copy,    ///< to; from
+  copy,    ///< to, in the GPU's memory; from
+  fetch,   ///< the same to host memory
   atomic,  ///< to; add or swap; compare; swap mask; compare mask. Answer: the former value
 };
 
@@ -54,6 +55,7 @@ struct CopyWord {
       case CopyKind::put:
         return 1 + (bytes() + 7) / 8;
       case CopyKind::copy:
+      case CopyKind::fetch:
         return 2;
       case CopyKind::atomic:
         return 5;

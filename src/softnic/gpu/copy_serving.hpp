@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kWarpCopyBytes = 2048;
 struct BlockCopy {
   unsigned char* to;
   const unsigned char* from;
-  std::uint32_t bytes;  ///< 0: the end
+  std::uint32_t word;  ///< of the command; 0: the end
 };
 
 class CopyServer {
@@ -40,11 +40,12 @@ class CopyServer {
     for (;;) {
       if (leads) lead();
       port::sync_block();
-      const BlockCopy work{load_unit(&shared_->to), load_unit(&shared_->from), load_unit(&shared_->bytes)};
-      if (work.bytes == 0) break;
-      copy(work.to, work.from, work.bytes, port::thread_index(), port::threads_a_block());
+      const BlockCopy work{load_unit(&shared_->to), load_unit(&shared_->from), load_unit(&shared_->word)};
+      const CopyWord word{work.word};
+      if (word.kind() == CopyKind::none) break;
+      copy(work.to, work.from, word.bytes(), port::thread_index(), port::threads_a_block());
       port::sync_block();
-      if (leads) answer_done();
+      if (leads) answer_done(word);
     }
     if (port::thread_index() == 0) port::store_release<port::Scope::system>(&p_.ring->ended, p_.launch);
   }
@@ -57,15 +58,15 @@ class CopyServer {
       const CopyWord word{port::shuffle(port::kFullWarp, copy_word(unit).bits, 0)};
       const auto first = reinterpret_cast<unsigned char*>(port::shuffle(port::kFullWarp, unit.low, 0));
       if (word.kind() == CopyKind::none) return tell({nullptr, nullptr, 0});
-      if (word.kind() == CopyKind::copy) {
+      if (word.kind() == CopyKind::copy || word.kind() == CopyKind::fetch) {
         const auto from = reinterpret_cast<const unsigned char*>(port::shuffle(port::kFullWarp, unit.low, 1));
         acquire();
-        if (word.bytes() > kWarpCopyBytes) return tell({first, from, word.bytes()});
+        if (word.bytes() > kWarpCopyBytes) return tell({first, from, word.bits});
         copy(first, from, word.bytes(), lane_, port::kWarpSize);
-        answer_done();
+        answer_done(word);
       } else if (word.kind() == CopyKind::put) {
         put(first, unit.low, word.bytes());
-        answer_done();
+        answer_done(word);
       } else if (word.kind() == CopyKind::get) {
         get(first, word.bytes());
       } else {
@@ -74,29 +75,20 @@ class CopyServer {
     }
   }
 
-  /// Several loads of the line are under way at a time, a part of their trip apart: a command is seen sooner.
-  /// \return this lane's unit of the next command, of the kind `none` where it is time to leave
+  /// One load of the line is under way at a time: of several to one address each waits for those before it,
+  /// and a fence for all of them. \return this lane's unit of the next command, of the kind `none` where it
+  /// is time to leave
   BELFRY_FN port::Vector16 await() {
     const CopyLine& line = p_.ring->commands[copy_slot(tag_)];
-    port::Vector16 under_way[kPolls];
-    for (std::uint32_t i = 0; i < kPolls; ++i) {
-      under_way[i] = load_line(line);
-      pause();
-    }
     for (;;) {
-      for (std::uint32_t i = 0; i < kPolls; ++i) {
-        const port::Vector16 unit = under_way[i];
-        if (is_complete(unit)) return unit;
-        under_way[i] = load_line(line);
-      }
+      port::Vector16 unit{};
+      if (lane_ < kCopyUnits) unit = port::load_16(&line.units[lane_]);
+      if (is_complete(unit)) return unit;
       if (is_time_to_leave()) return {};
       give_way();
     }
   }
 
-  BELFRY_FN port::Vector16 load_line(const CopyLine& line) const {
-    return lane_ < kCopyUnits ? port::load_16(&line.units[lane_]) : port::Vector16{};
-  }
   BELFRY_FN bool is_complete(port::Vector16 unit) const {
     const std::uint32_t here = port::ballot(port::kFullWarp, copy_tag(unit) == tag_);
     if ((here & 1u) == 0) return false;
@@ -127,6 +119,7 @@ class CopyServer {
   /// The bytes are the answer.
   BELFRY_FN void get(const unsigned char* from, std::uint32_t bytes) {
     const std::uint32_t at = lane_ * 8;
+    acquire();
     if (at < bytes) {
       const std::uint64_t content = load_bytes(from + at, bytes - at < 8 ? bytes - at : 8);
       answer(lane_, content);
@@ -148,22 +141,25 @@ class CopyServer {
     go_on();
   }
 
+  /// Relaxed: what came before was answered, and so is there.
   template <class Word>
   BELFRY_FN static std::uint64_t exchange(Word* at, wire::WqeOpcode opcode, const AtomicOperands& o) {
+    if (opcode == wire::WqeOpcode::atomic_fetch_add)
+      return port::fetch_add<port::Scope::system>(at, static_cast<Word>(o.swap_or_add));
     Word old = port::load<port::Scope::system>(at);
     for (;;) {
-      const Word seen = port::compare_exchange<port::Scope::system, port::Order::acquire_release>(
-          at, old, result_of_atomic(opcode, o, old));
+      const Word seen =
+          port::compare_exchange<port::Scope::system>(at, old, result_of_atomic(opcode, o, old));
       if (seen == old) return old;
       old = seen;
     }
   }
 
   /// What was copied is seen by whoever sees the answer, and by whoever hears of it.
-  BELFRY_FN void answer_done() {
+  BELFRY_FN void answer_done(CopyWord word) {
     port::sync_warp(port::kFullWarp);
     if (lane_ == 0) {
-      release();
+      release(word.kind() == CopyKind::fetch);
       answer(0, 0);
     }
     go_on();
@@ -274,17 +270,12 @@ class CopyServer {
     port::fence<port::Scope::system>();
 #endif
   }
-  BELFRY_FN static void release() {
+  /// All who look at this GPU's memory do so through its L2.
+  BELFRY_FN static void release([[maybe_unused]] bool far) {
 #if defined(__CUDA_ARCH__)
-    cuda::release_fence(cuda::Reach::system);
+    cuda::release_fence(far ? cuda::Reach::system : cuda::Reach::gpu);
 #else
     port::fence<port::Scope::system>();
-#endif
-  }
-  /// About a fourth of a load's trip.
-  BELFRY_FN static void pause() {
-#if defined(__CUDA_ARCH__)
-    __nanosleep(250);
 #endif
   }
   BELFRY_FN static void give_way() {
@@ -292,8 +283,6 @@ class CopyServer {
     port::pause_lane();
 #endif
   }
-
-  static constexpr std::uint32_t kPolls = 4;
 
   const CopierLaunch p_;
   BlockCopy* const shared_;

@@ -53,7 +53,7 @@ bool RingCopier::from_gpu(void* staged, const void* from, std::size_t bytes) {
       c.content[0] = bits_of(from);
       c.answers = static_cast<std::uint32_t>((bytes + 7) / 8);
     } else {
-      c.word = CopyWord::make(CopyKind::copy, static_cast<std::uint32_t>(bytes));
+      c.word = CopyWord::make(CopyKind::fetch, static_cast<std::uint32_t>(bytes));
       c.content[0] = bits_of(staged);
       c.content[1] = bits_of(from);
     }
