@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include "belfry/device/proxy.hpp"
@@ -157,6 +159,49 @@ TEST_F(GpuPayload, FreedMemoryFailsItsQueue) {
   const VerbsPair other;  // the rest goes on
   ASSERT_EQ(host::post_write(other.near, host::slice(other.memory, 0, 64), other.at(4096), 1), 0);
   other.expect_done();
+}
+
+/// Adds to a word until it is told to stop.
+struct KeepAdding {
+  std::uint64_t* word;  ///< GPU memory
+  const std::uint32_t* stop;
+  std::uint64_t* added;
+
+  BELFRY_FN void operator()() const {
+    port::Patience patience(port::Timeout::seconds(20));
+    std::uint64_t count = 0;
+    for (; port::load<port::Scope::system>(stop) == 0 && !patience.is_over(); ++count)
+      port::fetch_add<port::Scope::gpu>(word, std::uint64_t{1});
+    *added = count;
+  }
+};
+
+// Fault: an atomic of a queue in host memory that is none towards kernels: what they add meanwhile is lost.
+TEST_F(GpuPayload, AtomicsAreSoTowardsKernels) {
+  const char* copies = std::getenv("BELFRY_SOFTNIC_GPU_COPIES");
+  if (copies != nullptr && std::string_view(copies) == "cuda") GTEST_SKIP() << "CUDA has no atomics";
+  const VerbsPair pair;
+  pair.write(0, std::vector<std::byte>(4096));
+  const Shared<std::uint32_t> stop(1);
+  const Shared<std::uint64_t> added(1);
+  KeepAdding kernel;
+  kernel.word = reinterpret_cast<std::uint64_t*>(pair.memory.data());
+  kernel.stop = stop.data();
+  kernel.added = added.data();
+  cudaStream_t stream;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  run_kernel<<<1, 1, 0, stream>>>(kernel);
+  check(cudaGetLastError());
+  constexpr std::uint64_t kOurs = 5000;
+  for (std::uint64_t i = 0; i < kOurs; ++i) {
+    ASSERT_EQ(host::post_fetch_add(pair.near, host::slice(pair.memory, 1024, 8), pair.at(0), 1, i), 0);
+    pair.expect_done();
+  }
+  std::atomic_ref(*stop.data()).store(1);
+  check(cudaStreamSynchronize(stream));
+  check(cudaStreamDestroy(stream));
+  EXPECT_GT(added[0], 0u);
+  EXPECT_EQ(pair.gpu->load(pair.memory.data()), added[0] + kOurs);
 }
 
 using GetHandle = CUresult (*)(void*, CUdeviceptr, size_t, CUmemRangeHandleType, unsigned long long);

@@ -94,7 +94,7 @@ bool RingCopier::between(void* to, const void* from, std::size_t bytes) {
 }
 
 bool RingCopier::update(void* at, wire::WqeOpcode opcode, const AtomicOperands& o, std::uint64_t* former) {
-  if (copies_->holds(at, o.bytes) && (is_ready() || await_admission())) {
+  if (copies_->holds(at, o.bytes) && (is_ready(Need::kernel_alone) || await_admission())) {
     Command c;
     c.word = CopyWord::make_atomic(static_cast<std::uint32_t>(opcode), o.bytes);
     c.content[0] = bits_of(at);
@@ -123,14 +123,14 @@ bool RingCopier::update(void* at, wire::WqeOpcode opcode, const AtomicOperands& 
 
 /// Whether the kernel serves. Where copies come often enough for it to stay it is started for those that
 /// follow; CUDA's copy of what is in hand takes less than its start.
-bool RingCopier::is_ready() {
+bool RingCopier::is_ready(Need need) {
   if (kernel_ == nullptr || stuck_) return false;
   now_ = Clock::now();
   const Clock::duration since = now_ - last_;
   last_ = now_;
-  if (now_ < rests_until_) return false;
+  if (now_ < rests_until_ && need != Need::kernel_alone) return false;
   if (launched_ && has_ended()) launched_ = alive_ = false;
-  if (!launched_ && since < options_.idle) launch();
+  if (!launched_ && (since < options_.idle || need == Need::kernel_alone)) launch();
   if (launched_ && !alive_) alive_ = std::atomic_ref(ring_->alive).load(std::memory_order_acquire) == launch_;
   return alive_;
 }
@@ -155,12 +155,11 @@ void RingCopier::launch() {
 }
 
 bool RingCopier::await_admission() {
-  if (kernel_ == nullptr || stuck_ || now_ < rests_until_) return false;
   const Clock::time_point begin = now_;
-  while (now_ - begin < options_.admission) {
-    if (is_ready()) return true;
-    if (kernel_ == nullptr) return false;
+  while (kernel_ != nullptr && !stuck_ && awaited_ != launch_ && now_ - begin < options_.admission) {
+    if (is_ready(Need::kernel_alone)) return true;
   }
+  awaited_ = launch_;
   return false;
 }
 

@@ -23,8 +23,8 @@ inline constexpr std::size_t kKernelUploadBytes = 64 << 10;
 struct RingCopierOptions {
   std::chrono::nanoseconds idle = std::chrono::microseconds(200);  ///< the kernel leaves after so long
   std::chrono::nanoseconds stay = std::chrono::milliseconds(100);  ///< and after so long at all
-  /// An atomic, which is one only by the kernel, waits for the GPU to have room for it.
-  std::chrono::nanoseconds admission = std::chrono::milliseconds(1);
+  /// An atomic, which is one only by the kernel, waits for the GPU to have room for it, once a launch.
+  std::chrono::nanoseconds admission = std::chrono::milliseconds(20);
   /// A kernel that runs answers in microseconds, unless its process has to share the GPU's time.
   std::chrono::nanoseconds answer = std::chrono::seconds(2);
   /// Who shares it copies by CUDA for a while: at first so long, in the end 64 times as long.
@@ -65,7 +65,9 @@ class RingCopier {
   /// What became of a command: nothing, where CUDA is to do it.
   enum class Outcome : std::uint8_t { done, none, stuck };
 
-  bool is_ready();
+  enum class Need : std::uint8_t { kernel_is_faster, kernel_alone };
+
+  bool is_ready(Need need = Need::kernel_is_faster);
   bool await_admission();
   void launch();
   bool has_ended();
@@ -81,9 +83,10 @@ class RingCopier {
   CopyRing* ring_ = nullptr;
   std::uint32_t tag_ = 0;  ///< of the last command
   std::uint32_t launch_ = 0;
-  bool launched_ = false;  ///< and not known to have ended
-  bool alive_ = false;     ///< it serves
-  bool stuck_ = false;     ///< it may still touch anything
+  std::uint32_t awaited_ = 0;  ///< the launch that was waited for, in vain
+  bool launched_ = false;      ///< and not known to have ended
+  bool alive_ = false;         ///< it serves
+  bool stuck_ = false;         ///< it may still touch anything
   Clock::time_point now_{};
   Clock::time_point last_{};  ///< when this was last asked for a copy
   Clock::time_point rests_until_{};
