@@ -94,7 +94,8 @@ bool RingCopier::between(void* to, const void* from, std::size_t bytes) {
 }
 
 bool RingCopier::update(void* at, wire::WqeOpcode opcode, const AtomicOperands& o, std::uint64_t* former) {
-  if (copies_->holds(at, o.bytes) && (is_ready(Need::kernel_alone) || await_admission())) {
+  // Again where the kernel left as the command came.
+  while (copies_->holds(at, o.bytes) && (is_ready(Need::kernel_alone) || await_admission())) {
     Command c;
     c.word = CopyWord::make_atomic(static_cast<std::uint32_t>(opcode), o.bytes);
     c.content[0] = bits_of(at);
@@ -109,6 +110,11 @@ bool RingCopier::update(void* at, wire::WqeOpcode opcode, const AtomicOperands& 
       return true;
     }
   }
+  return update_by_copies(at, opcode, o, former);
+}
+
+bool RingCopier::update_by_copies(void* at, wire::WqeOpcode opcode, const AtomicOperands& o,
+                                  std::uint64_t* former) {
   unsigned char* const staged = staging() + kBetweenAt;
   if (stuck_ || !copies_->from_gpu(staged, at, o.bytes)) return false;
   std::uint64_t old = 0;  // the lower half of 8 B is the first 4

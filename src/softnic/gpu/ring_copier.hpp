@@ -72,6 +72,8 @@ class RingCopier {
   void launch();
   bool has_ended();
   Outcome serve(const Command& command);
+  bool update_by_copies(void* at, wire::WqeOpcode opcode, const AtomicOperands& operands,
+                        std::uint64_t* former);
   Outcome await(std::uint32_t units);
   void note_time(Clock::duration took);
   Outcome give_up();
