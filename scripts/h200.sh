@@ -20,6 +20,8 @@ for path in gda proxy; do
 done
 export BELFRY_SOFTNIC_GPU_POLL=doorbell
 bench op-doorbell 60 op --passes 5 --iterations 5000
+# A test option: doorbells that do not cross PCIe.
+BELFRY_SOFTNIC_GPU_DOORBELLS=gpu bench op-gpu-doorbell 30 op --arms gda-value,gda-value-no-record,gda-inline --passes 5 --iterations 5000
 bench op-host-cq 30 op --arms gda-inline,gda-value,gda-gpu-fence-no-record --completions host --passes 5 --iterations 5000
 bench op-host-record 30 op --arms gda-system-release,gda-system-fence --record host --passes 5 --iterations 5000
 bench rate 60 rate --iterations 1000000

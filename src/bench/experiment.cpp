@@ -155,6 +155,7 @@ Record RunContext::record(const std::string& arm, const std::string& metric) con
     const EngineSettings& engine = options_.engine;
     if (engine.gpu) set(record.parameters, "engine_gpu", std::int64_t{*engine.gpu});
     set(record.parameters, "nic_polls", std::string(engine.polls_records ? "record" : "doorbell"));
+    if (engine.doorbells_on_gpu) set(record.parameters, "nic_doorbells", std::string("gpu"));
     set(record.parameters, "nic_writes", std::string(engine.unordered_writes ? "unordered" : "ordered"));
   }
   if (options_.send_queue_place != "gpu")

@@ -47,6 +47,7 @@ struct ParameterInfo {
 struct EngineSettings {
   std::optional<int> gpu;  ///< executes the queues of all GPUs; unset: each GPU those in its memory
   bool polls_records = false;
+  bool doorbells_on_gpu = false;  ///< kernels ring registers in GPU memory: its test option
   bool unordered_writes = false;
   std::chrono::microseconds idle{200};  ///< it leaves the GPU after so long without work
 };

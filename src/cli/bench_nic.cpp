@@ -25,6 +25,7 @@ bench::EngineSettings engine_settings(const softnic::GpuConfig& config) {
   bench::EngineSettings settings;
   if (config.gpu) settings.gpu = static_cast<int>(*config.gpu);
   settings.polls_records = config.poll == softnic::GpuPoll::record;
+  settings.doorbells_on_gpu = config.doorbells == softnic::GpuDoorbells::gpu;
   settings.unordered_writes = config.unordered_writes;
   settings.idle = config.idle;
   return settings;

@@ -1,7 +1,9 @@
 #include "belfry/host/cuda_memory.hpp"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
+#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -9,6 +11,7 @@
 
 #include "belfry/host/errors.hpp"
 #include "host/host_allocation.hpp"
+#include "softnic/gpu/register_hook.hpp"
 
 namespace belfry::host {
 
@@ -157,12 +160,29 @@ std::shared_ptr<void> map_register_page(void* page) {
   return {page, [](void* at) { cudaHostUnregister(at); }};
 }
 
+/// The software NIC's register in GPU memory, where this process runs under it and its test option is set.
+/// \return null: the NIC's own register is rung
+std::shared_ptr<std::uint64_t> register_in_gpu_memory(std::uint64_t* doorbell, int gpu) {
+  const auto find = reinterpret_cast<softnic::GpuRegisterOf>(dlsym(RTLD_DEFAULT, softnic::kGpuRegisterOf));
+  const auto give_back =
+      reinterpret_cast<softnic::ReturnGpuRegister>(dlsym(RTLD_DEFAULT, softnic::kReturnGpuRegister));
+  if (find == nullptr || give_back == nullptr) return nullptr;
+  std::array<char, 256> why{};
+  std::uint64_t* found = find(doorbell, gpu, why.data(), why.size());
+  if (found != nullptr) return {found, give_back};
+  if (why[0] == '\0') return nullptr;
+  throw Error(ErrorKind::unsupported, std::string("a doorbell register in GPU memory: ") + why.data(),
+              "Leave BELFRY_SOFTNIC_GPU_DOORBELLS at host");
+}
+
 /// Registers share pages: a page is mapped with the first and unmapped with the last.
 class GpuRegisters final : public RegisterMapper {
  public:
   explicit GpuRegisters(int gpu) : device_(gpu) {}
 
   std::shared_ptr<std::uint64_t> map(std::uint64_t* doorbell) override {
+    if (std::shared_ptr<std::uint64_t> in_gpu = register_in_gpu_memory(doorbell, device_.gpu()))
+      return in_gpu;
     void* page = page_of(doorbell);
     const std::lock_guard lock(mutex_);
     std::shared_ptr<void> mapped = pages_[page].lock();

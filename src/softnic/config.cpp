@@ -86,6 +86,12 @@ bool parse_copies(Config& config, std::string_view text) {
   return text == "auto" || text == "cuda";
 }
 
+bool parse_doorbells(Config& config, std::string_view text) {
+  if (text == "host") config.gpu.doorbells = GpuDoorbells::host;
+  if (text == "gpu") config.gpu.doorbells = GpuDoorbells::gpu;
+  return text == "host" || text == "gpu";
+}
+
 bool parse_gpu(Config& config, std::string_view text) {
   config.gpu.gpu.reset();
   if (text == "auto") return true;
@@ -211,6 +217,10 @@ constexpr ConfigVariable kVariables[] = {
     {"GPU_POLL", "--gpu-poll", "doorbell|record", "", "doorbell or record",
      "where it looks for news of queues with a doorbell record", parse_poll,
      [](const Config& c) { return std::string(c.gpu.poll == GpuPoll::record ? "record" : "doorbell"); }},
+    {"GPU_DOORBELLS", "--gpu-doorbells", "host|gpu", "", "host or gpu",
+     "where kernels ring; gpu: registers in the memory of the engine's GPU, for tests, which no NIC has",
+     parse_doorbells,
+     [](const Config& c) { return std::string(c.gpu.doorbells == GpuDoorbells::gpu ? "gpu" : "host"); }},
     {"GPU_WRITES", "--gpu-writes", "ordered|unordered", "", "ordered or unordered",
      "unordered: WRITEs of a queue pass each other, as if all memory were of relaxed ordering",
      [](Config& c, std::string_view t) {

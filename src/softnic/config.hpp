@@ -53,6 +53,12 @@ enum class GpuCopies : std::uint8_t {
   cuda,       ///< CUDA alone
 };
 
+/// Where the registers lie whose address a program's kernels are given.
+enum class GpuDoorbells : std::uint8_t {
+  host,  ///< in the UAR page, as a NIC's do: a doorbell goes over PCIe
+  gpu,   ///< in the memory of the engine's GPU. For tests: no NIC has it
+};
+
 /// The engine for queues in GPU memory, and the copier for others.
 struct GpuConfig {
   std::optional<unsigned> gpu;          ///< where it runs, by CUDA's number; unset: each queue's own GPU
@@ -60,6 +66,7 @@ struct GpuConfig {
   unsigned warps = 8;                   ///< a block
   std::chrono::microseconds idle{200};  ///< without work for so long, either leaves the GPU
   GpuPoll poll = GpuPoll::doorbell;
+  GpuDoorbells doorbells = GpuDoorbells::host;
   bool unordered_writes = false;  ///< WRITEs pass each other, as if all memory were of relaxed ordering
   GpuCopies copies = GpuCopies::automatic;
 };

@@ -60,11 +60,13 @@ TEST(Experiment, RecordsSayOnWhichGpus) {
   EXPECT_EQ(text_of(run.record("one", "issue").parameters, "nic_polls"), "doorbell");
   EXPECT_EQ(find(run.record("one", "issue").parameters, "engine_gpu"), nullptr);
   EXPECT_FALSE(engine_is_elsewhere(run));
-  options.engine = {.gpu = 1, .polls_records = true, .unordered_writes = true};
+  EXPECT_EQ(find(run.record("one", "issue").parameters, "nic_doorbells"), nullptr);
+  options.engine = {.gpu = 1, .polls_records = true, .doorbells_on_gpu = true, .unordered_writes = true};
   const RunContext away(experiment, options, Progress(false));
   const Fields told = away.record("one", "issue").parameters;
   EXPECT_EQ(*find(told, "engine_gpu"), Value(std::int64_t{1}));
   EXPECT_EQ(text_of(told, "nic_polls"), "record");
+  EXPECT_EQ(text_of(told, "nic_doorbells"), "gpu");
   EXPECT_EQ(text_of(told, "nic_writes"), "unordered");
   EXPECT_TRUE(engine_is_elsewhere(away));
   EXPECT_EQ(gpu_of(run, 0), 2);

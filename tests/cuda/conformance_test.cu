@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <functional>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "belfry/device/fault.hpp"
@@ -142,6 +145,41 @@ TYPED_TEST(GpuConformance, ValuesTouchTheirBytesOnly) {
   set(kBlock, kValueU64);
   EXPECT_TRUE(world.read(1, {kData, 0}, image.size()) == image);
   EXPECT_EQ(world.word(1, {kSignals, 8}), 1u);
+}
+
+// Fault: an engine that has left the GPU and is not woken, at a register of either memory; a doorbell of
+// before that is taken once more when it comes back.
+TYPED_TEST(GpuConformance, IdleEnginesAreWokenByDoorbells) {
+  const World world = this->make_world();
+  ASSERT_TRUE(world.ok());
+  const device::EndpointView& view = world.view(0);
+  world.change<device::SendQueue>(view.queues + 1, [](device::SendQueue& queue) {
+    cudaPointerAttributes attributes{};
+    check(cudaPointerGetAttributes(&attributes, queue.doorbell));
+    const char* place = std::getenv("BELFRY_SOFTNIC_GPU_DOORBELLS");
+    const bool in_gpu_memory = place != nullptr && std::string(place) == "gpu";
+    EXPECT_EQ(attributes.type, in_gpu_memory ? cudaMemoryTypeDevice : cudaMemoryTypeHost);
+  });
+  const std::vector<std::byte> source = random_bytes(4096, 3);
+  world.write(0, {kData, 0}, source);
+  for (std::uint64_t round = 0; round < 8; ++round) {
+    const Shared<Transfer> transfers(std::vector<Transfer>{{{kData, round * 64}, {kData, round * 64}, 48}});
+    const Shared<Report> reports(1);
+    PutTransfers<typename TestFixture::Endpoint, device::Thread> kernel;
+    kernel.view = view;
+    kernel.transfers = transfers.data();
+    kernel.count = 1;
+    kernel.after = {{kSignals, 8}, round + 1, device::SignalOperation::set};
+    kernel.reports = reports.data();
+    launch(1, 1, kernel);
+    expect_good(reports);
+    const std::vector<std::byte> got = world.read(1, {kData, round * 64}, 48);
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), source.begin() + static_cast<std::ptrdiff_t>(round * 64)));
+    EXPECT_EQ(world.word(1, {kSignals, 8}), round + 1);
+    // Longer than it stays without work, and now and then as long.
+    std::this_thread::sleep_for(round % 2 == 0 ? std::chrono::microseconds(3000)
+                                               : std::chrono::microseconds(200));
+  }
 }
 
 enum class Break { remote_key, local_key, peer };

@@ -24,7 +24,8 @@ __device__ void EngineWarp<constant>::take_queue() {
   const GpuQueuePair& q = tables_.queue(slot);
   if (q.generation == 0 || q.state == GpuQueueState::idle) return;
   mine_.exists = true;
-  mine_.doorbell = q.doorbell;
+#pragma unroll
+  for (unsigned i = 0; i < kGpuRegisters; ++i) mine_.doorbells[i] = q.doorbells[i];
   mine_.record = q.record;
   mine_.number = q.number;
   mine_.block_mask = q.block_mask;
@@ -138,7 +139,7 @@ __device__ std::uint16_t EngineWarp<constant>::ahead_of(std::uint32_t index) con
 
 template <bool constant>
 __device__ std::uint64_t EngineWarp<constant>::read_register(unsigned i) const {
-  return port::load<Scope::system>(mine_.doorbell + i * (wire::kUarRegisterBytes / sizeof(std::uint64_t)));
+  return port::load<Scope::system>(mine_.doorbells[i]);
 }
 
 template <bool constant>

@@ -12,7 +12,7 @@
 namespace belfry::softnic::cuda {
 
 struct LaneQueue {
-  const std::uint64_t* doorbell = nullptr;
+  const std::uint64_t* doorbells[kGpuRegisters] = {};
   const std::uint32_t* record = nullptr;
   std::uint64_t producer = 0, next = 0;
   std::uint64_t seen[kGpuRegisters] = {};

@@ -95,6 +95,8 @@ Result<std::uint32_t> Nic::attach_uar(void* page) {
   uar->page = static_cast<unsigned char*>(page);
   const Uar* made = impl_->uars.insert(std::move(uar));
   if (!made) return Errno{ENOMEM};
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(made->page + kUarTagOffset))
+      .store(kUarTag | made->number);
   return made->number;
 }
 

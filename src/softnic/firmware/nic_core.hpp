@@ -28,6 +28,10 @@ namespace belfry::softnic {
 
 inline constexpr unsigned kDoorbellHalves = wire::kUarRegistersPerPage * 2;
 
+/// Where a UAR page says which one it is: UarTag. No register is there, and a program does not look.
+inline constexpr std::uint32_t kUarTagOffset = wire::kUarBytes - sizeof(std::uint64_t);
+inline constexpr std::uint64_t kUarTag = 0x62666c75'00000000;  ///< and its number
+
 /// A doorbell page and whoever rings there.
 struct Uar {
   std::uint32_t number = 0;
@@ -37,6 +41,8 @@ struct Uar {
   std::vector<QueuePair*> qps;  ///< of the CPU: who looks here for them must not take doorbells of others
   std::vector<CompletionQueue*> cqs;
   std::uint32_t gpu_users = 0;  ///< queues in GPU memory
+  /// Where kernels ring in place of a register, and the engine looks; null: there.
+  const std::uint64_t* gpu_registers[wire::kUarRegistersPerPage] = {};
   QueuePair* recent = nullptr;  ///< of `qps`: the one that rang last
 };
 

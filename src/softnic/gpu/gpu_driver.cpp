@@ -24,8 +24,8 @@ constexpr auto kLongestSettle = 10s;
 }  // namespace
 
 GpuDriver::GpuDriver(NicCore& core, MemoryOwner gpu, std::unique_ptr<GpuEngine> engine,
-                     const std::atomic<std::uint64_t>& changes, GpuPins& pins)
-    : core_(core), gpu_(gpu), engine_(std::move(engine)), changes_(changes), pins_(pins) {
+                     const std::atomic<std::uint64_t>& changes, GpuPins& pins, GpuDoorbellPages& pages)
+    : core_(core), gpu_(gpu), engine_(std::move(engine)), changes_(changes), pins_(pins), pages_(pages) {
   // The application's signals are for the application's threads.
   sigset_t all;
   sigset_t before;
@@ -156,12 +156,14 @@ void GpuDriver::apply_tables() {
                  refused.size(), tables_.host_ranges.size(), gpu_, engine_->error().c_str());
     drop_keys(tables_, refused);
   }
+  if (!look_at_page()) return;
   generations_.resize(std::max(generations_.size(), tables_.queues.size()));
   told_.resize(generations_.size());
   for (std::uint32_t slot = 0; slot < tables_.queues.size(); ++slot) {
     if (generations_[slot] == tables_.queues[slot].generation) continue;
     generations_[slot] = tables_.queues[slot].generation;
     engine_->progress(slot) = {};
+    forget_doorbells(tables_.queues[slot]);
     told_[slot] = false;
   }
   cq_generations_.resize(std::max(cq_generations_.size(), tables_.cq_generations.size()));
@@ -175,17 +177,35 @@ void GpuDriver::apply_tables() {
   stale_ = false;
 }
 
+/// Takes a copy of what kernels have rung in GPU memory.
+bool GpuDriver::look_at_page() {
+  page_ = pages_.find(gpu_);
+  if (page_ == nullptr || page_->look()) return true;
+  give_up("looking at doorbells in GPU memory");
+  return false;
+}
+
+/// What an earlier queue of that number rang there. The NIC forgets what is in UAR pages.
+void GpuDriver::forget_doorbells(const GpuQueuePair& q) {
+  for (const std::uint64_t* doorbell : q.doorbells)
+    if (page_ != nullptr && page_->holds(doorbell) &&
+        wire::doorbell_qpn(page_->value_of(doorbell)) == q.number)
+      page_->clear(doorbell);
+}
+
+std::uint64_t GpuDriver::rung_at(const GpuWatch& watch, unsigned i) const {
+  if (watch.on_gpu[i]) return page_->value_of(watch.doorbells[i]);
+  return std::atomic_ref(*const_cast<std::uint64_t*>(watch.doorbells[i])).load(std::memory_order_acquire);
+}
+
 /// Whether a register holds something that the engine has not seen.
-bool GpuDriver::rung() const {
+bool GpuDriver::rung() {
+  if (!look_at_page()) return false;
   for (const GpuWatch& watch : tables_.watched) {
     const bool known =
         watch.slot < generations_.size() && generations_[watch.slot] == tables_.queues[watch.slot].generation;
-    for (unsigned i = 0; i < kGpuRegisters; ++i) {
-      auto* word =
-          const_cast<std::uint64_t*>(watch.doorbell) + i * (wire::kUarRegisterBytes / sizeof(std::uint64_t));
-      const std::uint64_t value = std::atomic_ref(*word).load(std::memory_order_acquire);
-      if (value != (known ? engine_->progress(watch.slot).seen[i] : 0)) return true;
-    }
+    for (unsigned i = 0; i < kGpuRegisters; ++i)
+      if (rung_at(watch, i) != (known ? engine_->progress(watch.slot).seen[i] : 0)) return true;
   }
   return false;
 }

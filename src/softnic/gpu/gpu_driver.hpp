@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "softnic/gpu/gpu_doorbell_page.hpp"
 #include "softnic/gpu/gpu_engine.hpp"
 #include "softnic/gpu/gpu_pins.hpp"
 #include "softnic/gpu/gpu_snapshot.hpp"
@@ -22,9 +23,10 @@ class NicCore;
 
 class GpuDriver {
  public:
-  /// Starts the thread. \param changes grows whenever the NIC's objects change \param pins all engines'
+  /// Starts the thread. \param changes grows whenever the NIC's objects change \param pins all engines', as
+  /// `pages`
   GpuDriver(NicCore& core, MemoryOwner gpu, std::unique_ptr<GpuEngine> engine,
-            const std::atomic<std::uint64_t>& changes, GpuPins& pins);
+            const std::atomic<std::uint64_t>& changes, GpuPins& pins, GpuDoorbellPages& pages);
   ~GpuDriver();
   GpuDriver(const GpuDriver&) = delete;
   GpuDriver& operator=(const GpuDriver&) = delete;
@@ -49,7 +51,10 @@ class GpuDriver {
   void run_asleep();
   void refresh();
   void apply_tables();
-  bool rung() const;
+  bool rung();
+  std::uint64_t rung_at(const GpuWatch& watch, unsigned i) const;
+  bool look_at_page();
+  void forget_doorbells(const GpuQueuePair& q);
   void launch();
   void reap();
   void hear_failures();
@@ -62,6 +67,7 @@ class GpuDriver {
   std::unique_ptr<GpuEngine> engine_;
   const std::atomic<std::uint64_t>& changes_;
   GpuPins& pins_;
+  GpuDoorbellPages& pages_;
   std::atomic<bool> quit_{false};
 
   std::mutex mutex_;
@@ -73,6 +79,7 @@ class GpuDriver {
 
   // Of the thread.
   GpuTables tables_;
+  GpuDoorbellPage* page_ = nullptr;            ///< where kernels ring in this GPU's memory, if they do
   std::vector<std::uint64_t> generations_;     ///< of queues, as the engine has them
   std::vector<std::uint64_t> cq_generations_;  ///< likewise
   std::vector<bool> told_;                     ///< slots whose failure the NIC knows

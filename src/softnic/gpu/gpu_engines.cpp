@@ -84,7 +84,7 @@ GpuDriver* GpuEngines::make(MemoryOwner gpu) {
                  gpu, error.c_str());
     return nullptr;
   }
-  drivers_.push_back(std::make_unique<GpuDriver>(core_, gpu, std::move(engine), changes_, pins_));
+  drivers_.push_back(std::make_unique<GpuDriver>(core_, gpu, std::move(engine), changes_, pins_, pages_));
   for (const MemoryOwner other : seen_) drivers_.back()->reach(other);
   return drivers_.back().get();
 }
@@ -99,6 +99,76 @@ void GpuEngines::stop_at_exit() {
     engines->core_.gpu_copiers.quit();
     for (const auto& driver : engines->drivers_) driver->stop();
   });
+}
+
+std::uint64_t* GpuEngines::register_of(const void* doorbell, MemoryOwner gpu, std::string& error) {
+  error.clear();
+  Register at;
+  if (core_.config.gpu.doorbells != GpuDoorbells::gpu || !find_register(doorbell, at)) return nullptr;
+  std::uint64_t* found = nullptr;
+  {
+    const std::lock_guard lock(registers_mutex_);
+    const MemoryOwner engine = engine_of(at, error);
+    if (!is_gpu(engine)) return nullptr;
+    GpuDoorbellPage* page = pages_.find_or_make(engine, *library_, error);
+    if (page == nullptr || !page->open_to(gpu, error)) return nullptr;
+    for (auto& [known, given] : given_) {
+      if (given.at.uar != at.uar || given.at.index != at.index) continue;
+      ++given.users;
+      return const_cast<std::uint64_t*>(known);
+    }
+    found = page->take(error);
+    if (found == nullptr) return nullptr;
+    given_[found] = {at, page, 1};
+    set_register(at, found);
+  }
+  // Whoever waits for a queue that the kernels ring must not keep its engine from the new tables.
+  settle();
+  return found;
+}
+
+void GpuEngines::return_register(std::uint64_t* gpu_register) {
+  const std::lock_guard lock(registers_mutex_);
+  const auto found = given_.find(gpu_register);
+  if (found == given_.end() || --found->second.users != 0) return;
+  set_register(found->second.at, nullptr);
+  found->second.page->give_back(gpu_register);
+  given_.erase(found);
+}
+
+/// Its page says whose it is: the program has mapped it elsewhere than the NIC.
+bool GpuEngines::find_register(const void* doorbell, Register& found) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(doorbell);
+  const std::uintptr_t offset = address % wire::kUarBytes;
+  const auto* tag = reinterpret_cast<std::uint64_t*>(address - offset + kUarTagOffset);
+  const std::uint64_t value = std::atomic_ref(*const_cast<std::uint64_t*>(tag)).load();
+  if (value >> 32 != kUarTag >> 32 || offset < wire::kUarFirstRegister) return false;
+  found.uar = static_cast<std::uint32_t>(value);
+  found.index = static_cast<unsigned>((offset - wire::kUarFirstRegister) / wire::kUarRegisterBytes);
+  return found.index < kGpuRegisters;
+}
+
+/// Whose queues ring there. \return kHostMemory: the CPU's alone
+MemoryOwner GpuEngines::engine_of(const Register& at, std::string& error) {
+  ControlLock guard(core_);
+  const Uar* uar = core_.uars.find(at.uar);
+  MemoryOwner engine = kHostMemory;
+  if (uar == nullptr || uar->gpu_users == 0) return engine;
+  bool several = !uar->qps.empty();
+  for (const QueuePair* qp : core_.gpu_qps) {
+    if (qp->uar != uar) continue;
+    several = several || (is_gpu(engine) && qp->engine != engine);
+    engine = qp->engine;
+  }
+  if (!several) return engine;
+  error = "queues of one doorbell page are executed by the CPU and a GPU, or by several GPUs";
+  return kHostMemory;
+}
+
+void GpuEngines::set_register(const Register& at, const std::uint64_t* gpu_register) {
+  ControlLock guard(core_);
+  if (Uar* uar = core_.uars.find(at.uar)) uar->gpu_registers[at.index] = gpu_register;
+  note_change();
 }
 
 void GpuEngines::settle() {

@@ -46,11 +46,12 @@ std::unique_ptr<Made> make_with(Made* (*make)(What, char*, std::size_t), std::ty
 class LoadedLibrary final : public GpuLibrary {
  public:
   LoadedLibrary(OwnerOfMemory tells_owner, MakeGpuEngine makes, MakeGpuCopier makes_copier,
-                MakeGpuCopierKernel makes_copier_kernel)
+                MakeGpuCopierKernel makes_copier_kernel, MakeGpuRegisterMemory makes_registers)
       : owner_of_(tells_owner),
         make_(makes),
         make_copier_(makes_copier),
-        make_copier_kernel_(makes_copier_kernel) {}
+        make_copier_kernel_(makes_copier_kernel),
+        make_registers_(makes_registers) {}
 
   MemoryOwner owner_of(const void* address, std::size_t bytes) override { return owner_of_(address, bytes); }
   std::unique_ptr<GpuEngine> make_engine(const GpuEngineOptions& options, std::string& error) override {
@@ -62,12 +63,16 @@ class LoadedLibrary final : public GpuLibrary {
   std::unique_ptr<GpuCopierKernel> make_copier_kernel(MemoryOwner gpu, std::string& error) override {
     return make_with<GpuCopierKernel, int>(make_copier_kernel_, gpu, error);
   }
+  std::unique_ptr<GpuRegisterMemory> make_register_memory(MemoryOwner gpu, std::string& error) override {
+    return make_with<GpuRegisterMemory, int>(make_registers_, gpu, error);
+  }
 
  private:
   OwnerOfMemory owner_of_;
   MakeGpuEngine make_;
   MakeGpuCopier make_copier_;
   MakeGpuCopierKernel make_copier_kernel_;
+  MakeGpuRegisterMemory make_registers_;
 };
 
 }  // namespace
@@ -82,11 +87,13 @@ std::unique_ptr<GpuLibrary> load_gpu_library(std::string& error) {
   const auto make = reinterpret_cast<MakeGpuEngine>(dlsym(library, kMakeGpuEngine));
   const auto make_copier = reinterpret_cast<MakeGpuCopier>(dlsym(library, kMakeGpuCopier));
   const auto make_copier_kernel = reinterpret_cast<MakeGpuCopierKernel>(dlsym(library, kMakeGpuCopierKernel));
-  if (owner_of == nullptr || make == nullptr || make_copier == nullptr || make_copier_kernel == nullptr) {
+  const auto make_registers = reinterpret_cast<MakeGpuRegisterMemory>(dlsym(library, kMakeGpuRegisterMemory));
+  if (owner_of == nullptr || make == nullptr || make_copier == nullptr || make_copier_kernel == nullptr ||
+      make_registers == nullptr) {
     error = std::string(kLibrary) + " is of another version";
     return nullptr;
   }
-  return std::make_unique<LoadedLibrary>(owner_of, make, make_copier, make_copier_kernel);
+  return std::make_unique<LoadedLibrary>(owner_of, make, make_copier, make_copier_kernel, make_registers);
 }
 
 }  // namespace belfry::softnic

@@ -7,6 +7,7 @@
 
 #include "softnic/gpu/gpu_copier.hpp"
 #include "softnic/gpu/gpu_engine.hpp"
+#include "softnic/gpu/gpu_register_memory.hpp"
 
 namespace belfry::softnic {
 
@@ -22,6 +23,7 @@ class GpuLibrary {
   virtual std::unique_ptr<GpuEngine> make_engine(const GpuEngineOptions& options, std::string& error) = 0;
   virtual std::unique_ptr<GpuCopier> make_copier(MemoryOwner gpu, std::string& error) = 0;
   virtual std::unique_ptr<GpuCopierKernel> make_copier_kernel(MemoryOwner gpu, std::string& error) = 0;
+  virtual std::unique_ptr<GpuRegisterMemory> make_register_memory(MemoryOwner gpu, std::string& error) = 0;
 };
 
 /// Whether this process uses CUDA: without its driver library no address can be a GPU's.

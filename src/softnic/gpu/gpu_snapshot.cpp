@@ -17,6 +17,8 @@ GpuQueueState state_of(const QueuePair& qp) {
   return qp.state == QpState::error ? GpuQueueState::flushing : GpuQueueState::idle;
 }
 
+static_assert(kGpuRegisters == wire::kUarRegistersPerPage);
+
 class Snapshot {
  public:
   Snapshot(NicCore& core, MemoryOwner gpu) : core_(core), gpu_(gpu) {}
@@ -61,7 +63,6 @@ class Snapshot {
     q.blocks = static_cast<const unsigned char*>(a.send_queue);
     q.block_mask = a.send_blocks - 1;
     q.number = qp.number;
-    q.doorbell = reinterpret_cast<const std::uint64_t*>(qp.uar->page + wire::kUarFirstRegister);
     q.record =
         a.doorbell_record != nullptr ? static_cast<const std::uint32_t*>(a.doorbell_record) + 1 : nullptr;
     q.user_index = a.user_index;
@@ -81,8 +82,20 @@ class Snapshot {
     pds_.insert(a.pd);
     if (!is_gpu(a.record_owner)) touch(a.doorbell_record, sizeof(wire::QpDoorbellRecord));
     touch(qp.uar->page, wire::kUarBytes);
-    tables_.watched.push_back({q.doorbell, qp.gpu_slot});
+    watch(q, qp);
     if (QueuePair* peer = find_direct_peer(core_, qp)) add_peer(q, qp, *peer);
+  }
+
+  void watch(GpuQueuePair& q, const QueuePair& qp) {
+    GpuWatch& watch = tables_.watched.emplace_back();
+    watch.slot = qp.gpu_slot;
+    for (unsigned i = 0; i < kGpuRegisters; ++i) {
+      const std::uint64_t* on_gpu = qp.uar->gpu_registers[i];
+      const unsigned char* in_page = qp.uar->page + wire::kUarFirstRegister + i * wire::kUarRegisterBytes;
+      q.doorbells[i] = on_gpu != nullptr ? on_gpu : reinterpret_cast<const std::uint64_t*>(in_page);
+      watch.doorbells[i] = q.doorbells[i];
+      watch.on_gpu[i] = on_gpu != nullptr;
+    }
   }
 
   void add_peer(GpuQueuePair& q, const QueuePair& qp, const QueuePair& peer) {

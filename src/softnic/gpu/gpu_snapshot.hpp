@@ -12,10 +12,11 @@ namespace belfry::softnic {
 
 class NicCore;
 
-/// A register that wakes the engine.
+/// Registers that wake the engine.
 struct GpuWatch {
-  const std::uint64_t* doorbell = nullptr;
-  std::uint32_t slot = 0;  ///< of a queue that is rung there
+  const std::uint64_t* doorbells[kGpuRegisters] = {};
+  bool on_gpu[kGpuRegisters] = {};  ///< it lies in GPU memory
+  std::uint32_t slot = 0;           ///< of a queue that is rung there
 };
 
 struct GpuTables {

@@ -7,6 +7,9 @@
 
 namespace belfry::softnic {
 
+/// Registers of a UAR page; halves are for BlueFlame, which a GPU does not use.
+inline constexpr unsigned kGpuRegisters = 2;
+
 /// A completion queue as the engine writes it.
 struct GpuRing {
   unsigned char* entries = nullptr;       ///< null: there is none
@@ -33,8 +36,9 @@ struct alignas(16) GpuQueuePair {
   const unsigned char* blocks = nullptr;
   std::uint32_t block_mask = 0;
   std::uint32_t number = 0;
-  const std::uint64_t* doorbell = nullptr;  ///< the first register of its page: it may be rung by any of them
-  const std::uint32_t* record = nullptr;    ///< send word of its doorbell record
+  const std::uint64_t* doorbells[kGpuRegisters] =
+      {};                                 ///< the registers of its page: it may be rung by any of them
+  const std::uint32_t* record = nullptr;  ///< send word of its doorbell record
   std::uint32_t user_index = 0;
   std::uint32_t pd = 0;
   GpuQueueState state = GpuQueueState::idle;
@@ -62,9 +66,6 @@ struct alignas(16) GpuQueuePair {
   GpuRing completions;
   GpuRing peer_completions;
 };
-
-inline constexpr unsigned kGpuRegisters =
-    2;  ///< of a page; halves are for BlueFlame, which a GPU does not use
 
 /// How far a queue is. The engine writes it when it ends, and `failed` as soon as it fails.
 struct GpuProgress {

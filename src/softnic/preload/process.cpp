@@ -135,6 +135,11 @@ Result<std::shared_ptr<UverbsFile>> open_device(unsigned index) {
   return UverbsFile::open(*process.nic, index);
 }
 
+Nic* process_nic() {
+  const std::lock_guard lock(process.mutex);
+  return process.nic;
+}
+
 std::uint32_t process_generation() { return process.generation.load(std::memory_order_relaxed); }
 
 bool owns_its_memory() {

@@ -19,6 +19,9 @@ const Tree* process_tree();
 /// \return ENODEV: no such device, or the NIC cannot start (said on standard error)
 Result<std::shared_ptr<UverbsFile>> open_device(unsigned index);
 
+/// The NIC, where a device has been opened; else null.
+Nic* process_nic();
+
 /// Counts the forks that lie between the process that started and this one: what was opened under
 /// another number belongs to the parent's NIC.
 std::uint32_t process_generation();

@@ -112,6 +112,34 @@ class FakeGpuCopier : public GpuCopier {
   std::vector<unsigned char> staging_ = std::vector<unsigned char>(kGpuStagingBytes);
 };
 
+/// Words of the host's, which tests ring as kernels would.
+class FakeGpuRegisters final : public GpuRegisterMemory {
+ public:
+  FakeGpuRegisters(std::shared_ptr<FakeGpus> gpus, MemoryOwner gpu) : gpus_(std::move(gpus)), gpu_(gpu) {}
+
+  unsigned char* registers() override { return reinterpret_cast<unsigned char*>(words_.data()); }
+  bool open_to(MemoryOwner gpu) override {
+    const std::lock_guard lock(gpus_->mutex);
+    return gpu == gpu_ || !gpus_->out_of_reach.contains(gpu);
+  }
+  bool read(std::uint64_t* values, std::uint32_t count) override {
+    for (std::uint32_t i = 0; i < count; ++i) values[i] = std::atomic_ref(words_[i * kWords]).load();
+    return true;
+  }
+  bool write(std::uint32_t index, std::uint64_t value) override {
+    std::atomic_ref(words_[index * kWords]).store(value);
+    return true;
+  }
+  std::string error() const override { return "no link"; }
+
+ private:
+  static constexpr std::size_t kWords = kGpuRegisterBytes / sizeof(std::uint64_t);
+
+  std::shared_ptr<FakeGpus> gpus_;
+  MemoryOwner gpu_;
+  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(kGpuPageRegisters * kWords);
+};
+
 class FakeGpuLibrary final : public GpuLibrary {
  public:
   explicit FakeGpuLibrary(std::shared_ptr<FakeGpus> gpus) : gpus_(std::move(gpus)) {}
@@ -137,6 +165,9 @@ class FakeGpuLibrary final : public GpuLibrary {
   std::unique_ptr<GpuCopierKernel> make_copier_kernel(MemoryOwner, std::string& error) override {
     error = "there is none";
     return nullptr;
+  }
+  std::unique_ptr<GpuRegisterMemory> make_register_memory(MemoryOwner gpu, std::string&) override {
+    return std::make_unique<FakeGpuRegisters>(gpus_, gpu);
   }
 
  private:

@@ -96,7 +96,8 @@ TEST_F(GpuQueues, AreDescribedToTheEngine) {
   EXPECT_EQ(q.number, near.qpn);
   EXPECT_EQ(q.blocks, near.send_ring.data());
   EXPECT_EQ(q.block_mask, near.options.send_blocks - 1);
-  EXPECT_EQ(reinterpret_cast<const unsigned char*>(q.doorbell), near.page.data() + wire::kUarFirstRegister);
+  EXPECT_EQ(reinterpret_cast<const unsigned char*>(q.doorbells[0]),
+            near.page.data() + wire::kUarFirstRegister);
   EXPECT_EQ(q.state, GpuQueueState::active);
   EXPECT_TRUE(q.reachable && q.reads);
   EXPECT_EQ(q.peer_pd, far.pd);

@@ -83,6 +83,10 @@ class GuardedLibrary final : public GpuLibrary {
     error = "there is none";
     return nullptr;
   }
+  std::unique_ptr<GpuRegisterMemory> make_register_memory(MemoryOwner, std::string& error) override {
+    error = "there are none";
+    return nullptr;
+  }
 
  private:
   class Copier final : public GpuCopier {
