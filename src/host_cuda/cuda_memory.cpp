@@ -10,8 +10,8 @@
 #include <string>
 
 #include "belfry/host/errors.hpp"
+#include "belfry/wire/gpu_register_hook.hpp"
 #include "host/host_allocation.hpp"
-#include "softnic/gpu/register_hook.hpp"
 
 namespace belfry::host {
 
@@ -163,9 +163,9 @@ std::shared_ptr<void> map_register_page(void* page) {
 /// The software NIC's register in GPU memory, where this process runs under it and its test option is set.
 /// \return null: the NIC's own register is rung
 std::shared_ptr<std::uint64_t> register_in_gpu_memory(std::uint64_t* doorbell, int gpu) {
-  const auto find = reinterpret_cast<softnic::GpuRegisterOf>(dlsym(RTLD_DEFAULT, softnic::kGpuRegisterOf));
+  const auto find = reinterpret_cast<wire::GpuRegisterOf>(dlsym(RTLD_DEFAULT, wire::kGpuRegisterOf));
   const auto give_back =
-      reinterpret_cast<softnic::ReturnGpuRegister>(dlsym(RTLD_DEFAULT, softnic::kReturnGpuRegister));
+      reinterpret_cast<wire::ReturnGpuRegister>(dlsym(RTLD_DEFAULT, wire::kReturnGpuRegister));
   if (find == nullptr || give_back == nullptr) return nullptr;
   std::array<char, 256> why{};
   std::uint64_t* found = find(doorbell, gpu, why.data(), why.size());

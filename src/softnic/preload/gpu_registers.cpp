@@ -1,11 +1,11 @@
 /// \file
-/// softnic/gpu/register_hook.hpp, of this process's NIC.
+/// belfry/wire/gpu_register_hook.hpp, of this process's NIC.
 
 #include <cstdio>
 #include <string>
 
+#include "belfry/wire/gpu_register_hook.hpp"
 #include "softnic/firmware/nic_core.hpp"
-#include "softnic/gpu/register_hook.hpp"
 #include "softnic/preload/process.hpp"
 
 extern "C" __attribute__((visibility("default"))) std::uint64_t* belfry_softnic_gpu_register_of(

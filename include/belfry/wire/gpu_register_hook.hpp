@@ -1,12 +1,13 @@
 #pragma once
 /// \file
 /// What libbelfry-softnic.so offers to whoever hands doorbell registers to kernels on a GPU: belfry's
-/// register mapper looks for it before it asks the GPU's driver for the UAR page.
+/// register mapper looks for it before it asks the GPU's driver for the UAR page. With no software NIC in the
+/// process nobody has these names.
 
 #include <cstddef>
 #include <cstdint>
 
-namespace belfry::softnic {
+namespace belfry::wire {
 
 // With C linkage, in a process that runs under the software NIC.
 
@@ -19,4 +20,4 @@ inline constexpr const char* kGpuRegisterOf = "belfry_softnic_gpu_register_of";
 using ReturnGpuRegister = void (*)(std::uint64_t* gpu_register);
 inline constexpr const char* kReturnGpuRegister = "belfry_softnic_return_gpu_register";
 
-}  // namespace belfry::softnic
+}  // namespace belfry::wire
