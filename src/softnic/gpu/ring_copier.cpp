@@ -17,6 +17,8 @@ constexpr std::size_t kBetweenAt = kGpuStagingBytes - kBetweenBytes;
 
 constexpr std::uint32_t kMostRests = 64;
 constexpr std::uint32_t kTrustedAgain = 1000;
+/// The kernel can leave as the command comes.
+constexpr std::uint32_t kAtomicTries = 4;
 
 std::uint64_t bits_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
@@ -94,8 +96,8 @@ bool RingCopier::between(void* to, const void* from, std::size_t bytes) {
 }
 
 bool RingCopier::update(void* at, wire::WqeOpcode opcode, const AtomicOperands& o, std::uint64_t* former) {
-  // Again where the kernel left as the command came.
-  while (copies_->holds(at, o.bytes) && (is_ready(Need::kernel_alone) || await_admission())) {
+  for (std::uint32_t i = 0; i < kAtomicTries && copies_->holds(at, o.bytes); ++i) {
+    if (!is_ready(Need::kernel_alone) && !await_admission()) break;
     Command c;
     c.word = CopyWord::make_atomic(static_cast<std::uint32_t>(opcode), o.bytes);
     c.content[0] = bits_of(at);
@@ -174,11 +176,11 @@ RingCopier::Outcome RingCopier::serve(const Command& command) {
   tag_ = next_copy_tag(tag_);
   CopyLine& line = ring_->commands[copy_slot(tag_)];
   // What the command names is stored before it.
-  std::atomic_thread_fence(std::memory_order_release);
+  port::fence<port::Scope::system>();
   for (std::uint32_t i = command.word.units(); i-- != 0;)
     port::store_16(&line.units[i], copy_unit(command.content[i], tag_, command.word));
   const Outcome outcome = await(command.answers);
-  std::atomic_thread_fence(std::memory_order_acquire);
+  port::fence<port::Scope::system>();
   if (outcome == Outcome::done) ++served_;
   return outcome;
 }

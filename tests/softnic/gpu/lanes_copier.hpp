@@ -67,6 +67,7 @@ class LanesKernel final : public GpuCopierKernel {
       whole.idle_ns = idle_ns;
       lanes::LaunchOptions options;
       options.gives_way = true;
+      options.deadline = std::chrono::minutes(10);
       lanes::launch({1, 64}, options, [this, &whole] { CopyServer(whole, &shared_).run(); });
       over_ = true;
     });
@@ -77,7 +78,7 @@ class LanesKernel final : public GpuCopierKernel {
 
   std::atomic<Mood> mood{Mood::serves};
   std::atomic<unsigned> launches{0};
-  std::uint64_t idle_ns = 50'000'000;
+  std::uint64_t idle_ns = 1'000'000'000;  ///< a busy machine is slow
 
  private:
   CopyRing ring_;
