@@ -9,10 +9,11 @@ namespace belfry::softnic::cuda {
 template <bool constant>
 __device__ void EngineWarp<constant>::take_queues() {
   take_queue();
+  note_settled();
   full_ = port::ballot(kFullWarp, lane_ == kStopLane && mine_.exists) != 0;
   if (lane_ != kStopLane || full_) return;
   // It looks for the end as others look at records.
-  mine_.record = &p_.control->stop;
+  mine_.places[0] = reinterpret_cast<const std::uint64_t*>(p_.control);
   mine_.polls_word = true;
 }
 
@@ -24,13 +25,14 @@ __device__ void EngineWarp<constant>::take_queue() {
   const GpuQueuePair& q = tables_.queue(slot);
   if (q.generation == 0 || q.state == GpuQueueState::idle) return;
   mine_.exists = true;
-#pragma unroll
-  for (unsigned i = 0; i < kGpuRegisters; ++i) mine_.doorbells[i] = q.doorbells[i];
   mine_.record = q.record;
   mine_.number = q.number;
   mine_.block_mask = q.block_mask;
   mine_.no_record = q.no_record;
   mine_.polls_word = q.polls_record;
+#pragma unroll
+  for (unsigned i = 0; i < kGpuRegisters; ++i) mine_.places[i] = q.doorbells[i];
+  if (q.polls_record) mine_.places[0] = reinterpret_cast<const std::uint64_t*>(q.record - 1);
   mine_.state = q.state;
   const GpuProgress& progress = p_.progress[slot];
   mine_.producer = progress.producer;
@@ -47,8 +49,8 @@ __device__ void EngineWarp<constant>::give_back_queues() {
     GpuProgress& progress = p_.progress[mine_.slot];
     progress.producer = mine_.producer;
     progress.next = mine_.next;
-#pragma unroll
-    for (unsigned i = 0; i < kGpuRegisters; ++i) progress.seen[i] = mine_.seen[i];
+    progress.seen[0] = mine_.polls_word ? mine_.noted[0] : mine_.swapped ? mine_.seen[1] : mine_.seen[0];
+    progress.seen[1] = mine_.polls_word ? mine_.noted[1] : mine_.swapped ? mine_.seen[0] : mine_.seen[1];
     progress.silent_since = mine_.silent_since;
     const GpuRing& ring = tables_.queue(mine_.slot).completions;
     if (!ring.shared) p_.cq_producers[ring.slot] = mine_.completions;
@@ -64,7 +66,13 @@ __device__ void EngineWarp<constant>::give_back_queues() {
 template <bool constant>
 __device__ void EngineWarp<constant>::note_work() {
   idle_since_ = 0;
+  note_settled();
   if (++works_ % kWorksALook == 1) tell_work(clock_ns());
+}
+
+template <bool constant>
+__device__ void EngineWarp<constant>::note_settled() {
+  settled_ = port::ballot(kFullWarp, mine_.exists && !mine_.polls_word && !mine_.has_rung) == 0;
 }
 
 template <bool constant>
@@ -86,36 +94,38 @@ __device__ void EngineWarp<constant>::leave_if_idle() {
 
 template <bool constant>
 __device__ void EngineWarp<constant>::note_registers() {
-  if (mine_.exists && mine_.polls_word) read_registers(mine_.seen);
+  if (mine_.exists && mine_.polls_word) {
+    const GpuQueuePair& q = tables_.queue(mine_.slot);
+#pragma unroll
+    for (unsigned i = 0; i < kGpuRegisters; ++i) mine_.noted[i] = port::load<Scope::system>(q.doorbells[i]);
+  }
   port::fence<Scope::system>();
 }
 
 template <bool constant>
-__device__ bool EngineWarp<constant>::look(bool all) {
+__device__ bool EngineWarp<constant>::look(bool all, Early& early) {
   if (stopping_) note_registers();
-  std::uint64_t rung[kGpuRegisters] = {mine_.seen[0], mine_.seen[1]};
-  std::uint32_t word = 0;
-  // All loads are under way before the first is looked at.
-  if (mine_.polls_word) word = port::load<Scope::system>(mine_.record);
-  if (mine_.exists && !mine_.polls_word) {
-    if (all) {
-      read_registers(rung);
-    } else if (mine_.second_rings) {
-      rung[1] = read_register(1);
-    } else {
-      rung[0] = read_register(0);
-    }
-  }
-  if (all && full_) stop_if_asked();
-  const bool news = mine_.polls_word ? ahead_of(swap_bytes(word)) != 0
-                                     : rung[0] != mine_.seen[0] || rung[1] != mine_.seen[1];
+  std::uint64_t value = mine_.seen[0];
+  std::uint64_t other = mine_.seen[1];
+  // All lanes load at once, whatever they look at: a load of its own for some would keep the others waiting.
+  if (mine_.exists | mine_.polls_word) value = port::load<Scope::system>(mine_.places[0]);
+  if (all & mine_.exists & !mine_.polls_word) other = port::load<Scope::system>(mine_.places[1]);
+  const bool news = (value != mine_.seen[0]) | (other != mine_.seen[1]);
   const std::uint32_t any = port::ballot(kFullWarp, news);
-  if (any == 0) return false;
-  // What posters stored before they rang is visible behind this.
-  acquire_fence(p_.far_queues);
-  if (news && mine_.exists) take_doorbell(rung, word);
-  port::sync_warp(kFullWarp);
-  if (full_ || (any >> kStopLane & 1u) == 0) return true;
+  if (any != 0) {
+    // What posters stored before they rang is visible behind this.
+    acquire_fence(p_.far_queues);
+    early.there = news & (mine_.hot.memory != nullptr);
+    if (early.there)
+      early.block = fetch_block(block_of_ring(mine_.hot.blocks, mine_.hot.block_mask, mine_.next));
+    if (news & mine_.exists) take_doorbell(value, other);
+    port::sync_warp(kFullWarp);
+  }
+  if (full_) {
+    if (all) stop_if_asked();
+    return any != 0;
+  }
+  if ((any >> kStopLane & 1u) == 0) return any != 0;
   stop();
   return any != 1u << kStopLane;
 }
@@ -138,51 +148,48 @@ __device__ std::uint16_t EngineWarp<constant>::ahead_of(std::uint32_t index) con
 }
 
 template <bool constant>
-__device__ std::uint64_t EngineWarp<constant>::read_register(unsigned i) const {
-  return port::load<Scope::system>(mine_.doorbells[i]);
+__device__ void EngineWarp<constant>::take_doorbell(std::uint64_t value, std::uint64_t other) {
+  // Selections, for a branch would cost as much as ten of them.
+  const bool rang = value != mine_.seen[0];
+  const bool ours = rang & (mine_.polls_word | (wire::doorbell_qpn(value) == mine_.number));
+  const std::uint32_t word = swap_bytes(static_cast<std::uint32_t>(value >> 32));
+  const bool told = announce(ours, mine_.polls_word ? word : wire::doorbell_index(value));
+  const bool more = (rang & !ours) | (other != mine_.seen[1]);
+  mine_.seen[0] = value;
+  mine_.has_rung |= ours;
+  if (more) take_others(rang & !ours, other, told);
 }
 
 template <bool constant>
-__device__ void EngineWarp<constant>::read_registers(std::uint64_t (&rung)[kGpuRegisters]) const {
-#pragma unroll
-  for (unsigned i = 0; i < kGpuRegisters; ++i) rung[i] = read_register(i);
-}
-
-template <bool constant>
-__device__ void EngineWarp<constant>::take_doorbell(const std::uint64_t (&rung)[kGpuRegisters],
-                                                    std::uint32_t word) {
-  if (mine_.polls_word) {
-    announce(swap_bytes(word));
-    return;
-  }
-  bool told = mine_.no_record;
-  bool others[kGpuRegisters] = {};
-#pragma unroll
-  for (unsigned i = 0; i < kGpuRegisters; ++i) {
-    if (rung[i] == mine_.seen[i]) continue;
-    mine_.seen[i] = rung[i];
-    if (wire::doorbell_qpn(rung[i]) == mine_.number) {
-      mine_.second_rings = i == 1;
-      mine_.has_rung = true;
-      if (announce(wire::doorbell_index(rung[i]))) told = true;
-    } else {
-      others[i] = true;
-    }
-  }
+__device__ void EngineWarp<constant>::take_others(bool strange, std::uint64_t other, bool told) {
+  const bool rang = other != mine_.seen[1];
+  mine_.seen[1] = other;
   // A doorbell of ours may be hidden behind one of a queue that shares our register: then the record says it.
   // Read at a doorbell of another register, it could be ahead of its WQEs (A2).
-  const bool hidden = (others[0] && !(mine_.has_rung && mine_.second_rings)) ||
-                      (others[1] && !(mine_.has_rung && !mine_.second_rings));
-  if (!told && hidden) announce(swap_bytes(port::load_acquire<Scope::system>(mine_.record)));
+  bool hidden = strange || (rang && !mine_.has_rung);
+  if (rang && wire::doorbell_qpn(other) == mine_.number) {
+    if (announce(true, wire::doorbell_index(other))) told = true;
+    const std::uint64_t* place = mine_.places[0];
+    mine_.places[0] = mine_.places[1];
+    mine_.places[1] = place;
+    mine_.seen[1] = mine_.seen[0];
+    mine_.seen[0] = other;
+    mine_.swapped = !mine_.swapped;
+    mine_.has_rung = true;
+    hidden = false;
+  }
+  if (hidden && !told && !mine_.no_record)
+    announce(true, swap_bytes(port::load_acquire<Scope::system>(mine_.record)));
 }
 
 template <bool constant>
-__device__ bool EngineWarp<constant>::announce(std::uint32_t index) {
-  const std::uint16_t ahead = ahead_of(index);
+__device__ bool EngineWarp<constant>::announce(bool asked, std::uint32_t index) {
+  const std::uint32_t ahead = ahead_of(index);
+  const auto held = static_cast<std::uint32_t>(mine_.producer - mine_.next);
   // Never more outstanding than the queue holds: what says otherwise is old, or nonsense.
-  if (ahead == 0 || mine_.producer + ahead - mine_.next > mine_.block_mask + 1) return false;
-  mine_.producer += ahead;
-  return true;
+  const bool news = asked & (ahead != 0) & (held + ahead <= mine_.block_mask + 1);
+  mine_.producer += news ? ahead : 0;
+  return news;
 }
 
 }  // namespace belfry::softnic::cuda

@@ -20,23 +20,24 @@ __device__ T shuffle_all(const T& value, std::uint32_t owner) {
 }
 
 template <bool constant>
-__device__ void EngineWarp<constant>::serve_hot_singles() {
-  const bool single =
-      mine_.next + 1 == mine_.producer && mine_.hot.memory != nullptr && mine_.state == GpuQueueState::active;
-  if (!single) return;
-  const BlockWords block = fetch_block(block_of_ring(mine_.hot.blocks, mine_.hot.block_mask, mine_.next));
+__device__ void EngineWarp<constant>::serve_hot_singles(const Early& early) {
+  if (!early.there | (mine_.next + 1 != mine_.producer)) return;
+  // Built while the block is under way.
+  CqeWords words = words_of_hot(mine_.hot, mine_.next, mine_.completions);
+  asm volatile("" : "+l"(words.word[7]));
   HotWrite w;
-  if (!take_hot(mine_.hot, block, w)) return;
-  Reach stored = mine_.stored;
-  if (!mine_.hot.unordered) {
-    release_fence(stored);
-    stored = Reach::none;
+  if (!take_hot(mine_.hot, early.block, w)) return;
+  if (mine_.stored != Reach::none && !mine_.hot.unordered) {
+    release_fence(mine_.stored);
+    mine_.stored = Reach::none;
   }
   store_hot(w);
-  mine_.stored = stored = wider(stored, reach_of(mine_.hot));
+  mine_.stored = wider(mine_.stored, reach_of(mine_.hot));
   if (w.signalled) {
-    push_hot(mine_.hot, mine_.next, mine_.completions++, stored);
+    push_hot(mine_.hot, words, mine_.stored, mine_.body_stored);
+    ++mine_.completions;
     mine_.stored = Reach::none;
+    mine_.body_stored = true;
   }
   mine_.next = mine_.producer;
 }
@@ -53,8 +54,7 @@ __device__ void EngineWarp<constant>::serve_all() {
 
 template <bool constant>
 __device__ bool EngineWarp<constant>::serve_hot_batches(std::uint32_t owner) {
-  const bool able = mine_.hot.memory != nullptr && mine_.state == GpuQueueState::active;
-  if (port::shuffle(kFullWarp, able ? 1u : 0u, owner) == 0) return false;
+  if (port::shuffle(kFullWarp, mine_.hot.memory != nullptr ? 1u : 0u, owner) == 0) return false;
   const HotWrites hot = shuffle_all(mine_.hot, owner);
   const auto next = port::shuffle(kFullWarp, mine_.next, owner);
   auto left = static_cast<std::uint32_t>(port::shuffle(kFullWarp, mine_.producer, owner) - next);
@@ -84,7 +84,10 @@ __device__ bool EngineWarp<constant>::serve_hot_batches(std::uint32_t owner) {
   }
   port::sync_warp(kFullWarp);
   if (lane_ == owner) {
-    if (owed != 0) push_hot(hot, next + owed - 1, mine_.completions++, stored);
+    if (owed != 0) {
+      push_hot(hot, words_of_hot(hot, next + owed - 1, mine_.completions++), stored, mine_.body_stored);
+      mine_.body_stored = true;
+    }
     mine_.stored = owed != 0 ? Reach::none : stored;
     mine_.next += done;
   }

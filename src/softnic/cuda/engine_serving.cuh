@@ -33,6 +33,8 @@ __device__ void EngineWarp<constant>::serve(std::uint32_t owner) {
     mine_.next = t.next;
     mine_.completions = t.completions;
     mine_.state = t.state;
+    mine_.body_stored = false;
+    if (t.state != GpuQueueState::active) mine_.hot.memory = nullptr;
     mine_.pause = t.pause;
     mine_.stored = t.stored;
   }

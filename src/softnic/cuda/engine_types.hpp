@@ -14,10 +14,10 @@ namespace belfry::softnic::cuda {
 /// Looks like the doorbell record of a queue that has been rung, for those who poll it beside some.
 inline constexpr std::uint32_t kStopWord = swap_bytes(std::uint32_t{1});
 
-/// In GPU memory.
-struct EngineControl {
-  std::uint32_t stop = 0;    ///< kStopWord: end when nothing is left to do
+/// In GPU memory. `stop` lies as a record's send word does.
+struct alignas(8) EngineControl {
   std::uint32_t ended = 0;   ///< warps that have
+  std::uint32_t stop = 0;    ///< kStopWord: end when nothing is left to do
   std::uint64_t worked = 0;  ///< ns; roughly when a warp last had work
 };
 

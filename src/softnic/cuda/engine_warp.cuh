@@ -18,7 +18,8 @@ inline constexpr std::uint32_t kStopLane = kWarpSize - 1;  ///< has a queue only
 inline constexpr std::uint32_t kWorksALook = 8;
 inline constexpr std::uint32_t kTurnsAPage =
     8;  ///< polls of the register that rang last between two looks at all
-inline constexpr std::uint32_t kTurnsALook = 32;  ///< idle polls between two looks at the clock
+inline constexpr std::uint32_t kSettledTurnsAPage = 64;  ///< the same, once it is known that they ring there
+inline constexpr std::uint32_t kTurnsALook = 32;         ///< idle polls between two looks at the clock
 
 __device__ inline std::uint64_t clock_ns() {
   std::uint64_t now;
@@ -41,9 +42,9 @@ class EngineWarp {
   __device__ __forceinline__ void run() {
     take_queues();
     for (std::uint32_t turn = 0;; ++turn) {
-      const bool rung = look(stopping_ || turn % kTurnsAPage == 0);
-      if (rung) {
-        serve_hot_singles();
+      Early early;
+      if (look(stopping_ || turn % (settled_ ? kSettledTurnsAPage : kTurnsAPage) == 0, early)) {
+        serve_hot_singles(early);
       } else {
         if (turn % kTurnsALook != 0 && !unfinished_) continue;
         // Whoever rang behind this look, and the engine stops, finds it gone, and wakes it.
@@ -72,6 +73,7 @@ class EngineWarp {
   /// The clock is slow, and a warp that works reads it now and then only.
   __device__ void note_work();
   __device__ void tell_work(std::uint64_t now);
+  __device__ void note_settled();
 
   __device__ void leave_if_idle();
 
@@ -81,9 +83,16 @@ class EngineWarp {
 
   // Stage one: doorbells --------------------------------------------------------------------------------
 
+  /// The block at the front of a lane's queue, fetched behind its doorbell and before it is known what that
+  /// says: if it announces the block, it is the WQE.
+  struct Early {
+    bool there = false;
+    BlockWords block;
+  };
+
   /// \return whether any queue of the warp has news
   /// \param all whether at every register: a read over PCIe that finds nothing keeps doorbells waiting
-  __device__ bool look(bool all);
+  __device__ bool look(bool all, Early& early);
 
   /// Where the last lane has a queue, and cannot look for it.
   __device__ void stop_if_asked();
@@ -92,19 +101,21 @@ class EngineWarp {
 
   __device__ std::uint16_t ahead_of(std::uint32_t index) const;
 
-  __device__ std::uint64_t read_register(unsigned i) const;
-  __device__ void read_registers(std::uint64_t (&rung)[kGpuRegisters]) const;
+  /// \param value, other at the queue's two places, of which at least one is new
+  __device__ void take_doorbell(std::uint64_t value, std::uint64_t other);
+  /// What only queues that share a page meet, and those that ring for the first time.
+  /// \param strange the first place holds another queue's doorbell \param told ours has been seen there
+  __device__ void take_others(bool strange, std::uint64_t other, bool told);
 
-  __device__ void take_doorbell(const std::uint64_t (&rung)[kGpuRegisters], std::uint32_t word);
-
+  /// \param asked false: nothing happens
   /// \param index one past the last block posted, of which 16 bits count
   /// \return whether there is something new
-  __device__ bool announce(std::uint32_t index);
+  __device__ bool announce(bool asked, std::uint32_t index);
 
   // Serving ---------------------------------------------------------------------------------------------
 
   /// Each lane the one WQE that waits in its queue, if it is a hot one.
-  __device__ void serve_hot_singles();
+  __device__ void serve_hot_singles(const Early& early);
 
   __device__ void serve_all();
 
@@ -201,6 +212,7 @@ class EngineWarp {
   LaneQueue mine_;
   bool full_ = false;             ///< the last lane has a queue of its own
   bool stopping_ = false;         ///< the engine has been asked to end
+  bool settled_ = false;          ///< it knows where each of its queues rings
   bool unfinished_ = false;       ///< there is something to do that no doorbell will announce
   std::uint64_t idle_since_ = 0;  ///< ns; 0: it works
   std::uint32_t works_ = 0;

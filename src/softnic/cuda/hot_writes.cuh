@@ -27,11 +27,11 @@ __device__ inline BlockWords fetch_block(const unsigned char* block) {
 
 __device__ inline void store_hot(const HotWrite& w) {
   const auto address = reinterpret_cast<std::uintptr_t>(w.to);
-  if (w.bytes == 8 && (address & 7) == 0) {
+  if ((w.bytes == 8) & ((address & 7) == 0)) {
     port::store<Scope::system>(reinterpret_cast<std::uint64_t*>(w.to), w.payload);
     return;
   }
-  if (w.bytes == 4 && (address & 3) == 0) {
+  if ((w.bytes == 4) & ((address & 3) == 0)) {
     port::store<Scope::system>(reinterpret_cast<std::uint32_t*>(w.to), static_cast<std::uint32_t>(w.payload));
     return;
   }
@@ -46,11 +46,8 @@ __device__ inline void store_hot(const HotWrite& w) {
 /// How far the stores of a hot WRITE and of its completion reach.
 __device__ inline Reach reach_of(const HotWrites& hot) { return hot.far ? Reach::system : Reach::gpu; }
 
-/// The completion of the WQE at `index`, as the `entry`th of its CQ; everything that it stands for, by lanes
-/// that have met since, comes first.
-/// \param stored how far that reaches, and the entry
-__device__ inline void push_hot(const HotWrites& hot, std::uint64_t index, std::uint64_t entry,
-                                Reach stored) {
+/// The completion of the WQE at `index`, as the `entry`th of its CQ.
+__device__ inline CqeWords words_of_hot(const HotWrites& hot, std::uint64_t index, std::uint64_t entry) {
   Completion c;
   c.wqe_opcode = static_cast<std::uint8_t>(wire::WqeOpcode::rdma_write);
   c.counter = static_cast<std::uint16_t>(index);
@@ -59,7 +56,16 @@ __device__ inline void push_hot(const HotWrites& hot, std::uint64_t index, std::
   const wire::Cqe cqe = build_cqe(c, (entry >> hot.log_entries & 1) != 0);
   CqeWords words;
   memcpy(&words, &cqe, sizeof words);
-  store_entry(hot.entry, words, stored);
+  return words;
+}
+
+/// Everything that the entry stands for, by lanes that have met since, comes before its last word.
+/// \param stored how far that reaches, and the entry
+/// \param body_stored the entry's other words are there: all hot WRITEs of a queue have the same
+__device__ inline void push_hot(const HotWrites& hot, const CqeWords& words, Reach stored, bool body_stored) {
+  if (!body_stored) store_body(hot.entry, words);
+  release_fence(stored);
+  store_tail(hot.entry, words);
 }
 
 }  // namespace belfry::softnic::cuda

@@ -12,12 +12,15 @@
 namespace belfry::softnic::cuda {
 
 struct LaneQueue {
-  const std::uint64_t* doorbells[kGpuRegisters] = {};
+  /// Where it looks: the register that it rings and its page's other one; with polls_word the record, a pair
+  /// of words aligned to its size of which the second counts.
+  const std::uint64_t* places[kGpuRegisters] = {};
   const std::uint32_t* record = nullptr;
   std::uint64_t producer = 0, next = 0;
-  std::uint64_t seen[kGpuRegisters] = {};
-  std::uint64_t completions = 0;  ///< producer of its CQ, where that is its own
-  std::uint64_t pause = 0;        ///< ns; nothing is tried before
+  std::uint64_t seen[kGpuRegisters] = {};   ///< at `places`
+  std::uint64_t noted[kGpuRegisters] = {};  ///< with polls_word, when the engine ends: at the registers
+  std::uint64_t completions = 0;            ///< producer of its CQ, where that is its own
+  std::uint64_t pause = 0;                  ///< ns; nothing is tried before
   std::uint64_t silent_since = 0;
   std::uint32_t slot = 0;
   std::uint32_t number = 0;
@@ -26,10 +29,11 @@ struct LaneQueue {
   GpuQueueState state = GpuQueueState::idle;
   Reach stored = Reach::none;  ///< since the last fence
   bool exists = false, no_record = false;
-  bool polls_word = false;  ///< looks at `record`, and not at the registers
-  bool has_rung = false;
-  bool second_rings = false;  ///< of the page's registers, if it has
-  HotWrites hot;
+  bool polls_word = false;   ///< looks at a record, and not at registers
+  bool has_rung = false;     ///< at the first place
+  bool swapped = false;      ///< that is the page's second register
+  bool body_stored = false;  ///< the CQ's entry has what all hot WRITEs' have in common
+  HotWrites hot;             ///< its memory is null where the queue is not active
 
   __device__ bool waits() const { return next < producer; }
 };
