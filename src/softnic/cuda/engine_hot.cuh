@@ -63,14 +63,14 @@ __device__ bool EngineWarp<constant>::serve_hot_batches(std::uint32_t owner) {
   std::uint32_t done = 0;
   bool all_hot = true;
   std::uint32_t owed = 0;  // one more than the last signalled one, counted from `next`; 0: none
-  BlockWords block{};
-  if (lane_ < left) block = fetch_block(block_of_ring(hot.blocks, hot.block_mask, next + lane_));
+  BlockWords block = fetch_block(block_of_ring(hot.blocks, hot.block_mask, next + lane_));
   for (std::uint32_t round = 0; round < kRounds && done < left; ++round) {
+    // The next ones travel while these are carried out. A block that nothing has announced comes along, and
+    // is not looked at: a fetch by some lanes only would be waited for here.
+    BlockWords following =
+        fetch_block(block_of_ring(hot.blocks, hot.block_mask, next + done + kWarpSize + lane_));
     HotWrite w;
-    const bool good = lane_ < left - done && take_hot(hot, block, w);
-    // The next ones travel while these are carried out.
-    if (left - done > kWarpSize + lane_)
-      block = fetch_block(block_of_ring(hot.blocks, hot.block_mask, next + done + kWarpSize + lane_));
+    const bool good = take_hot(hot, block, w) & (lane_ < left - done);
     const std::uint32_t bad = ~port::ballot(kFullWarp, good);
     const std::uint32_t run = bad == 0 ? kWarpSize : port::first_lane(bad);
     store_run(hot, w, run, stored);
@@ -81,6 +81,8 @@ __device__ bool EngineWarp<constant>::serve_hot_batches(std::uint32_t owner) {
       all_hot = done == left;
       break;
     }
+    arrive_here(following);
+    block = following;
   }
   port::sync_warp(kFullWarp);
   if (lane_ == owner) {

@@ -20,7 +20,7 @@ struct HotWrites {
   std::uint64_t last_offset = 0;    ///< at which kMostBytes still lie inside
   std::uint32_t block_mask = 0;
   std::uint32_t qpn_segments = 0;  ///< the control segment's second word, as it is stored
-  std::uint32_t raw_key = 0;       ///< as it is stored
+  std::uint32_t raw_key = 0;       ///< as it is stored, the reserved word behind it being 0
   std::uint32_t user_index = 0;
   std::uint32_t log_entries = 0;
   bool unordered = false;
@@ -55,7 +55,6 @@ BELFRY_FN inline void heat(HotWrites& hot, const MkeyEntry& key, bool unordered)
 BELFRY_FN inline bool take_hot(const HotWrites& hot, const BlockWords& block, HotWrite& out) {
   const auto opcode = static_cast<std::uint32_t>(block.word[0]) >> 24;
   const auto qpn_segments = static_cast<std::uint32_t>(block.word[0] >> 32);
-  const auto raw_key = static_cast<std::uint32_t>(block.word[3]);
   const std::uint32_t count = swap_bytes(static_cast<std::uint32_t>(block.word[4]));
   const std::uint64_t offset = swap_bytes(block.word[2]) - hot.address;
   const auto flags = static_cast<std::uint32_t>(block.word[1] >> 24) & wire::kWqeCompletionAlways;
@@ -66,7 +65,7 @@ BELFRY_FN inline bool take_hot(const HotWrites& hot, const BlockWords& block, Ho
   out.signalled = flags != 0;
   // One test of all: a branch each would cost more than they do.
   return (opcode == static_cast<std::uint32_t>(wire::WqeOpcode::rdma_write)) &
-         (qpn_segments == hot.qpn_segments) & (raw_key == hot.raw_key) & (hot.memory != nullptr) &
+         (qpn_segments == hot.qpn_segments) & (block.word[3] == hot.raw_key) & (hot.memory != nullptr) &
          (count > wire::kInlineFlag) & (count <= (wire::kInlineFlag | HotWrites::kMostBytes)) &
          (offset <= hot.last_offset);
 }

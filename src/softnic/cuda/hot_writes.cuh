@@ -25,6 +25,13 @@ __device__ inline BlockWords fetch_block(const unsigned char* block) {
   return words;
 }
 
+/// A block that is under way is not touched before this. A copy, which waits for it, would else be made as
+/// soon as it can be.
+__device__ inline void arrive_here(BlockWords& block) {
+#pragma unroll
+  for (int i = 0; i < 6; ++i) asm volatile("" : "+l"(block.word[i])::"memory");
+}
+
 __device__ inline void store_hot(const HotWrite& w) {
   const auto address = reinterpret_cast<std::uintptr_t>(w.to);
   if ((w.bytes == 8) & ((address & 7) == 0)) {
