@@ -82,6 +82,10 @@ class Library final : public GpuLibrary {
   std::unique_ptr<GpuCopierKernel> make_copier_kernel(MemoryOwner, std::string&) override {
     return std::make_unique<LanesKernel>();
   }
+  std::unique_ptr<GpuRegisterMemory> make_register_memory(MemoryOwner, std::string& error) override {
+    error = "there is none";
+    return nullptr;
+  }
 
  private:
   Buffer& memory_;
