@@ -21,19 +21,19 @@ done
 export BELFRY_SOFTNIC_GPU_POLL=doorbell
 bench op-doorbell 60 op --passes 5 --iterations 5000
 # A test option: doorbells that do not cross PCIe.
-BELFRY_SOFTNIC_GPU_DOORBELLS=gpu bench op-gpu-doorbell 30 op --arms gda-value,gda-value-no-record,gda-inline --passes 5 --iterations 5000
+BELFRY_SOFTNIC_GPU_DOORBELLS=gpu bench op-gpu-doorbell 30 op --arms gda-value,gda-value-no-record,gda-inline,gda-value-shared,gda-value-shared-no-record,gda-value-locked,fence --passes 5 --iterations 5000
 bench op-host-cq 30 op --arms gda-inline,gda-value,gda-gpu-fence-no-record --completions host --passes 5 --iterations 5000
+# Queues in host memory are the CPU's NIC's.
+bench op-host-queue 30 op --arms gda-system-release,gda-system-fence --send-queue host --passes 5 --iterations 5000
 bench op-host-record 30 op --arms gda-system-release,gda-system-fence --record host --passes 5 --iterations 5000
-bench rate 60 rate --iterations 1000000
+bench rate 60 rate --iterations 400000 --passes 3
 BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-unordered 30 rate --iterations 400000 --passes 3
-BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=4 bench rate-unordered-4-blocks 30 rate --iterations 400000 --passes 3
 BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-doorbell 40 litmus --iterations 3000000
 export BELFRY_SOFTNIC_GPU_POLL=record
 bench op-record 60 op --passes 5 --iterations 5000
 BELFRY_SOFTNIC_GPU_WRITES=unordered bench rate-record-unordered 30 rate --iterations 400000 --passes 3
+BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=4 bench rate-record-unordered-4-blocks 30 rate --iterations 400000 --passes 3
 BELFRY_SOFTNIC_GPU_WRITES=unordered bench litmus-record 40 litmus --iterations 3000000
-# A thousand million writes of each ordering: by whole warps, and with an engine that keeps up with them.
-BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=8 bench litmus-warps-record 180 litmus --post-as warp --iterations 500000000
 unset BELFRY_SOFTNIC_GPU_POLL
 # mini-proxy, whose NIC is the CPU's.
 bench handoff 40 handoff --iterations 2000000
@@ -53,4 +53,8 @@ bench residency 60 residency
 bench scope 30 scope --iterations 2000
 bench inline 40 inline --qps 16 --iterations 1000
 bench publication 40 publication
+# A thousand million writes of each ordering: by whole warps, and with an engine that keeps up with them. Last, for it
+# takes longest.
+export BELFRY_SOFTNIC_GPU_POLL=record BELFRY_SOFTNIC_GPU_WRITES=unordered BELFRY_SOFTNIC_GPU_BLOCKS=8
+bench litmus-warps-record 260 litmus --post-as warp --iterations 500000000
 finish
