@@ -25,7 +25,6 @@ __device__ void EngineWarp<constant>::take_queue() {
   const GpuQueuePair& q = tables_.queue(slot);
   if (q.generation == 0 || q.state == GpuQueueState::idle) return;
   mine_.exists = true;
-  mine_.record = q.record;
   mine_.number = q.number;
   mine_.block_mask = q.block_mask;
   mine_.no_record = q.no_record;
@@ -49,8 +48,11 @@ __device__ void EngineWarp<constant>::give_back_queues() {
     GpuProgress& progress = p_.progress[mine_.slot];
     progress.producer = mine_.producer;
     progress.next = mine_.next;
-    progress.seen[0] = mine_.polls_word ? mine_.noted[0] : mine_.swapped ? mine_.seen[1] : mine_.seen[0];
-    progress.seen[1] = mine_.polls_word ? mine_.noted[1] : mine_.swapped ? mine_.seen[0] : mine_.seen[1];
+    // With polls_word note_registers() has done it.
+    if (!mine_.polls_word) {
+      progress.seen[0] = mine_.swapped ? mine_.seen[1] : mine_.seen[0];
+      progress.seen[1] = mine_.swapped ? mine_.seen[0] : mine_.seen[1];
+    }
     progress.silent_since = mine_.silent_since;
     const GpuRing& ring = tables_.queue(mine_.slot).completions;
     if (!ring.shared) p_.cq_producers[ring.slot] = mine_.completions;
@@ -97,7 +99,8 @@ __device__ void EngineWarp<constant>::note_registers() {
   if (mine_.exists && mine_.polls_word) {
     const GpuQueuePair& q = tables_.queue(mine_.slot);
 #pragma unroll
-    for (unsigned i = 0; i < kGpuRegisters; ++i) mine_.noted[i] = port::load<Scope::system>(q.doorbells[i]);
+    for (unsigned i = 0; i < kGpuRegisters; ++i)
+      p_.progress[mine_.slot].seen[i] = port::load<Scope::system>(q.doorbells[i]);
   }
   port::fence<Scope::system>();
 }
@@ -179,7 +182,7 @@ __device__ void EngineWarp<constant>::take_others(bool strange, std::uint64_t ot
     hidden = false;
   }
   if (hidden && !told && !mine_.no_record)
-    announce(true, swap_bytes(port::load_acquire<Scope::system>(mine_.record)));
+    announce(true, swap_bytes(port::load_acquire<Scope::system>(tables_.queue(mine_.slot).record)));
 }
 
 template <bool constant>

@@ -15,12 +15,10 @@ struct LaneQueue {
   /// Where it looks: the register that it rings and its page's other one; with polls_word the record, a pair
   /// of words aligned to its size of which the second counts.
   const std::uint64_t* places[kGpuRegisters] = {};
-  const std::uint32_t* record = nullptr;
   std::uint64_t producer = 0, next = 0;
-  std::uint64_t seen[kGpuRegisters] = {};   ///< at `places`
-  std::uint64_t noted[kGpuRegisters] = {};  ///< with polls_word, when the engine ends: at the registers
-  std::uint64_t completions = 0;            ///< producer of its CQ, where that is its own
-  std::uint64_t pause = 0;                  ///< ns; nothing is tried before
+  std::uint64_t seen[kGpuRegisters] = {};  ///< at `places`
+  std::uint64_t completions = 0;           ///< producer of its CQ, where that is its own
+  std::uint64_t pause = 0;                 ///< ns; nothing is tried before
   std::uint64_t silent_since = 0;
   std::uint32_t slot = 0;
   std::uint32_t number = 0;
