@@ -222,11 +222,11 @@ class CopyServer {
   template <class Unit>
   BELFRY_FN static void copy_aligned(unsigned char* to, const unsigned char* from, std::uint32_t bytes,
                                      std::uint32_t rank, std::uint32_t count) {
-    std::uint32_t head =
-        static_cast<std::uint32_t>(0 - reinterpret_cast<std::uintptr_t>(to)) & (sizeof(Unit) - 1);
+    constexpr std::uint32_t kUnit = sizeof(Unit);
+    std::uint32_t head = static_cast<std::uint32_t>(0 - reinterpret_cast<std::uintptr_t>(to)) & (kUnit - 1);
     if (head > bytes) head = bytes;
-    const std::uint32_t units = (bytes - head) / sizeof(Unit);
-    const std::uint32_t end = head + units * static_cast<std::uint32_t>(sizeof(Unit));
+    const std::uint32_t units = (bytes - head) / kUnit;
+    const std::uint32_t end = head + units * kUnit;
     copy_units<unsigned char>(to, from, head, rank, count);
     copy_units<Unit>(to + head, from + head, units, rank, count);
     copy_units<unsigned char>(to + end, from + end, bytes - end, rank, count);
