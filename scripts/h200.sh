@@ -41,7 +41,7 @@ bench handoff-4-readers 20 handoff --iterations 2000000 --readers 4 --arms tuned
 bench proxy-rate 40 proxy-rate
 bench proxy-state 60 proxy-state --idle-ms 1000 --load-ms 300
 # The same with its windows in GPU memory, which that NIC copies.
-bench op-gpu-windows 30 op --arms proxy-tuned,proxy-tuned-value --window gpu --passes 3 --iterations 2000
+bench op-gpu-windows 30 op --arms gda-value,proxy-tuned,proxy-tuned-value --window gpu --passes 3 --iterations 2000
 bench goodput-gpu-windows 40 goodput --arms proxy-4096,proxy-65536,proxy-1048576,proxy --window gpu
 # Both.
 bench loaded 60 loaded --background 64 --queues 32 --workers 4
