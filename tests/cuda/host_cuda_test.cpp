@@ -10,8 +10,8 @@
 namespace belfry::host {
 namespace {
 
-// Fault: CUDA's error number was taken for an errno, and error 35, a driver that is missing or too old, became
-// "Resource deadlock avoided".
+// Fault: CUDA's error number was taken for an errno, and error 35, a driver that is missing or too old,
+// became "Resource deadlock avoided".
 TEST(HostCuda, ItsErrorsAreCudasAndNoErrno) {
   // No machine has it.
   constexpr int kNoSuchGpu = 4711;
