@@ -86,7 +86,7 @@ class CudaCopier final : public GpuCopier {
   /// No events and no callbacks: the thread that waits is the NIC's, and every queue waits with it.
   bool copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (stuck_) return false;
-    try {
+    return succeeds(error_, [&] {
       const Current current(gpu_);
       check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "a copy of GPU memory");
       const auto begin = std::chrono::steady_clock::now();
@@ -97,12 +97,7 @@ class CudaCopier final : public GpuCopier {
         throw std::runtime_error("a copy of GPU memory did not end in time");
       }
       check(state, "a copy of GPU memory");
-      return true;
-    } catch (const std::exception& failure) {
-      cudaGetLastError();  // else the application would find it
-      error_ = failure.what();
-      return false;
-    }
+    });
   }
 
   const int gpu_;
@@ -118,11 +113,5 @@ class CudaCopier final : public GpuCopier {
 
 extern "C" __attribute__((visibility("default"))) belfry::softnic::GpuCopier* belfry_softnic_make_gpu_copier(
     int gpu, char* error, std::size_t error_bytes) {
-  try {
-    return new belfry::softnic::cuda::CudaCopier(gpu);
-  } catch (const std::exception& failure) {
-    cudaGetLastError();
-    std::snprintf(error, error_bytes, "%s", failure.what());
-    return nullptr;
-  }
+  return belfry::softnic::cuda::make_or_say<belfry::softnic::cuda::CudaCopier>(gpu, error, error_bytes);
 }

@@ -4,7 +4,6 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
@@ -48,17 +47,12 @@ class CudaCopierKernel final : public GpuCopierKernel {
   CopyRing& ring() override { return *ring_; }
 
   bool launch(const CopierLaunch& launch) override {
-    try {
+    return succeeds(error_, [&] {
       const Current current(gpu_);
       CopierLaunch whole = launch;
       whole.ring = ring_;
       check(launch_copier(whole, shared_, stream_), "launching the copier");
-      return true;
-    } catch (const std::exception& failure) {
-      cudaGetLastError();  // else the application would find it
-      error_ = failure.what();
-      return false;
-    }
+    });
   }
 
   bool is_over() override {
@@ -82,11 +76,5 @@ class CudaCopierKernel final : public GpuCopierKernel {
 
 extern "C" __attribute__((visibility("default"))) belfry::softnic::GpuCopierKernel*
 belfry_softnic_make_gpu_copier_kernel(int gpu, char* error, std::size_t error_bytes) {
-  try {
-    return new belfry::softnic::cuda::CudaCopierKernel(gpu);
-  } catch (const std::exception& failure) {
-    cudaGetLastError();
-    std::snprintf(error, error_bytes, "%s", failure.what());
-    return nullptr;
-  }
+  return belfry::softnic::cuda::make_or_say<belfry::softnic::cuda::CudaCopierKernel>(gpu, error, error_bytes);
 }

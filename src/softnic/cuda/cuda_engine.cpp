@@ -95,7 +95,7 @@ class CudaEngine final : public GpuEngine {
   }
 
   bool reach(MemoryOwner gpu, std::string& error) override {
-    try {
+    return succeeds(error, [&] {
       const Current current(options_.gpu);
       int can = 0;
       check(cudaDeviceCanAccessPeer(&can, options_.gpu, gpu), "peer access");
@@ -103,12 +103,7 @@ class CudaEngine final : public GpuEngine {
       const cudaError_t code = cudaDeviceEnablePeerAccess(gpu, 0);
       if (code != cudaErrorPeerAccessAlreadyEnabled) check(code, "peer access");
       cudaGetLastError();
-      return true;
-    } catch (const std::exception& failure) {
-      cudaGetLastError();
-      error = failure.what();
-      return false;
-    }
+    });
   }
 
   Pinned pin(const HostRange& range) override {
@@ -312,10 +307,5 @@ extern "C" __attribute__((visibility("default"))) belfry::softnic::MemoryOwner b
 
 extern "C" __attribute__((visibility("default"))) belfry::softnic::GpuEngine* belfry_softnic_make_gpu_engine(
     const belfry::softnic::GpuEngineOptions& options, char* error, std::size_t error_bytes) {
-  try {
-    return new belfry::softnic::cuda::CudaEngine(options);
-  } catch (const std::exception& failure) {
-    std::snprintf(error, error_bytes, "%s", failure.what());
-    return nullptr;
-  }
+  return belfry::softnic::cuda::make_or_say<belfry::softnic::cuda::CudaEngine>(options, error, error_bytes);
 }

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -38,5 +39,28 @@ class Current {
   int before_ = 0;
   int chosen_ = 0;
 };
+
+/// Does what may fail. \return false where it has, and why in `error`
+template <class Action>
+bool succeeds(std::string& error, const Action& action) {
+  try {
+    action();
+    return true;
+  } catch (const std::exception& failure) {
+    cudaGetLastError();  // else the application would find it
+    error = failure.what();
+    return false;
+  }
+}
+
+/// For the NIC, which loads this library and takes no exceptions from it.
+/// \return null where making one fails, and why in the `error_bytes` at `error`
+template <class Made, class What>
+Made* make_or_say(const What& what, char* error, std::size_t error_bytes) {
+  Made* made = nullptr;
+  std::string why;
+  if (!succeeds(why, [&] { made = new Made(what); })) std::snprintf(error, error_bytes, "%s", why.c_str());
+  return made;
+}
 
 }  // namespace belfry::softnic::cuda

@@ -4,7 +4,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "softnic/cuda/cuda_failure.hpp"
@@ -37,7 +36,7 @@ class CudaRegisterMemory final : public GpuRegisterMemory {
 
   bool open_to(MemoryOwner gpu) override {
     if (gpu == gpu_) return true;
-    return guarded([&] {
+    return succeeds(error_, [&] {
       const Current current(gpu);
       const cudaError_t code = cudaDeviceEnablePeerAccess(gpu_, 0);
       if (code != cudaErrorPeerAccessAlreadyEnabled) check(code, "peer access to doorbells in GPU memory");
@@ -46,14 +45,14 @@ class CudaRegisterMemory final : public GpuRegisterMemory {
   }
 
   bool read(std::uint64_t* values, std::uint32_t count) override {
-    return guarded([&] {
+    return succeeds(error_, [&] {
       copy(staging_, registers_, std::size_t{count} * kGpuRegisterBytes, cudaMemcpyDeviceToHost);
       for (std::uint32_t i = 0; i < count; ++i) values[i] = staging_[i * kRegisterWords];
     });
   }
 
   bool write(std::uint32_t index, std::uint64_t value) override {
-    return guarded([&] {
+    return succeeds(error_, [&] {
       staging_[0] = value;
       copy(registers_ + std::size_t{index} * kGpuRegisterBytes, staging_, sizeof value,
            cudaMemcpyHostToDevice);
@@ -69,18 +68,6 @@ class CudaRegisterMemory final : public GpuRegisterMemory {
     check(cudaStreamSynchronize(stream_), "a copy of doorbells in GPU memory");
   }
 
-  template <class Action>
-  bool guarded(const Action& action) {
-    try {
-      action();
-      return true;
-    } catch (const std::exception& failure) {
-      cudaGetLastError();  // else the application would find it
-      error_ = failure.what();
-      return false;
-    }
-  }
-
   const int gpu_;
   unsigned char* registers_ = nullptr;
   std::uint64_t* staging_ = nullptr;
@@ -94,11 +81,6 @@ class CudaRegisterMemory final : public GpuRegisterMemory {
 
 extern "C" __attribute__((visibility("default"))) belfry::softnic::GpuRegisterMemory*
 belfry_softnic_make_gpu_register_memory(int gpu, char* error, std::size_t error_bytes) {
-  try {
-    return new belfry::softnic::cuda::CudaRegisterMemory(gpu);
-  } catch (const std::exception& failure) {
-    cudaGetLastError();
-    std::snprintf(error, error_bytes, "%s", failure.what());
-    return nullptr;
-  }
+  return belfry::softnic::cuda::make_or_say<belfry::softnic::cuda::CudaRegisterMemory>(gpu, error,
+                                                                                       error_bytes);
 }
