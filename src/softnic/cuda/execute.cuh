@@ -5,9 +5,9 @@
 #include "softnic/cuda/completion.cuh"
 #include "softnic/cuda/move.cuh"
 #include "softnic/cuda/tables.cuh"
-#include "softnic/firmware/atomic_result.hpp"
 #include "softnic/firmware/control.hpp"
 #include "softnic/firmware/vendor_syndromes.hpp"
+#include "softnic/gpu/change_word.hpp"
 
 namespace belfry::softnic::cuda {
 
@@ -80,19 +80,6 @@ __device__ inline Move check_single(const Tables& tables, const GpuQueuePair& q,
   move.unordered = (remote.relaxed || q.unordered_writes) && w.opcode == wire::WqeOpcode::rdma_write &&
                    w.bytes <= kLaneBytes;
   return move;
-}
-
-template <class Word>
-__device__ inline Word execute_atomic(wire::WqeOpcode opcode, const AtomicOperands& operands,
-                                      unsigned char* memory) {
-  auto* word = reinterpret_cast<Word*>(memory);
-  Word old = port::load<Scope::system>(word);
-  for (;;) {
-    const Word before =
-        port::compare_exchange<Scope::system>(word, old, result_of_atomic(opcode, operands, old));
-    if (before == old) return old;
-    old = before;
-  }
 }
 
 /// By one lane. \pre check_single() found nothing wrong
@@ -175,8 +162,9 @@ __device__ inline void execute_general(const Tables& tables, const GpuQueuePair&
                                        unsigned char* remote, std::uint32_t lane) {
   if (is_atomic(w.opcode)) {
     if (lane != 0) return;
-    const std::uint64_t old = w.atomic.bytes == 4 ? execute_atomic<std::uint32_t>(w.opcode, w.atomic, remote)
-                                                  : execute_atomic<std::uint64_t>(w.opcode, w.atomic, remote);
+    const std::uint64_t old = w.atomic.bytes == 4
+                                  ? change_word(reinterpret_cast<std::uint32_t*>(remote), w.opcode, w.atomic)
+                                  : change_word(reinterpret_cast<std::uint64_t*>(remote), w.opcode, w.atomic);
     std::uint32_t done = 0;
     for (std::uint32_t i = 0; i < w.piece_count; ++i) {
       unsigned char* to =

@@ -9,7 +9,7 @@
 #include "belfry/port/lane.hpp"
 #include "belfry/port/memory.hpp"
 #include "belfry/port/time.hpp"
-#include "softnic/firmware/atomic_result.hpp"
+#include "softnic/gpu/change_word.hpp"
 #include "softnic/gpu/copy_ring.hpp"
 #if defined(__CUDACC__)
 #include "softnic/cuda/fences.cuh"
@@ -146,13 +146,7 @@ class CopyServer {
   BELFRY_FN static std::uint64_t exchange(Word* at, wire::WqeOpcode opcode, const AtomicOperands& o) {
     if (opcode == wire::WqeOpcode::atomic_fetch_add)
       return port::fetch_add<port::Scope::system>(at, static_cast<Word>(o.swap_or_add));
-    Word old = port::load<port::Scope::system>(at);
-    for (;;) {
-      const Word seen =
-          port::compare_exchange<port::Scope::system>(at, old, result_of_atomic(opcode, o, old));
-      if (seen == old) return old;
-      old = seen;
-    }
+    return change_word(at, opcode, o);
   }
 
   /// What was copied is seen by whoever sees the answer, and by whoever hears of it.
