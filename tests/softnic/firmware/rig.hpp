@@ -111,6 +111,18 @@ class Side {
     return register_memory(b.data(), b.size(), access);
   }
 
+  /// Of a further queue pair, without a doorbell record, on this one's rings.
+  QpAttributes further_queue() {
+    QpAttributes a;
+    a.pd = pd;
+    a.send_queue = send_ring.data();
+    a.send_blocks = options.send_blocks;
+    a.no_record = true;
+    a.uar = uar;
+    a.send_cq = a.receive_cq = cqn;
+    return a;
+  }
+
   /// Takes the QP to RTS towards `other`.
   void connect(const Side& other, const QpModify& extra = {}) {
     QpModify init;

@@ -95,13 +95,8 @@ TEST_F(GpuDoorbellsTest, AreGivenForQueuesOfAnEngineAlone) {
   EXPECT_EQ(nic->impl().gpu.register_of(strange + wire::kUarFirstRegister, 0, error_), nullptr);
   EXPECT_EQ(error_, "");
   Side gpu(*nic, of_gpu(0));
-  QpAttributes a;
-  a.pd = cpu.pd;
-  a.send_queue = cpu.send_ring.data();
-  a.send_blocks = 64;
-  a.no_record = true;
+  QpAttributes a = cpu.further_queue();
   a.uar = gpu.uar;
-  a.send_cq = a.receive_cq = cpu.cqn;
   const auto made = nic->create_qp(a);
   ASSERT_TRUE(made);
   EXPECT_EQ(nic->impl().gpu.register_of(page_register(gpu, 0), 0, error_), nullptr);

@@ -133,13 +133,7 @@ TEST_F(GpuEnginesTest, AQueueWithoutAnEngineIsNotMade) {
        {std::pair{std::optional<unsigned>(0), 1}, std::pair{std::optional<unsigned>(), 2}}) {
     const auto nic = make_nic(engine);
     Side cpu(*nic);
-    QpAttributes a;
-    a.pd = cpu.pd;
-    a.send_queue = cpu.send_ring.data();
-    a.send_blocks = 64;
-    a.no_record = true;
-    a.uar = cpu.uar;
-    a.send_cq = a.receive_cq = cpu.cqn;
+    QpAttributes a = cpu.further_queue();
     a.queues_owner = static_cast<MemoryOwner>(owner);
     const auto made = nic->create_qp(a);
     ASSERT_FALSE(made);
@@ -151,13 +145,7 @@ TEST_F(GpuEnginesTest, AQueueWithoutAnEngineIsNotMade) {
 TEST_F(GpuEnginesTest, ShareNoCompletionQueue) {
   const auto nic = make_nic();
   Side near(*nic, of_gpu(0));
-  QpAttributes a;
-  a.pd = near.pd;
-  a.send_queue = near.send_ring.data();
-  a.send_blocks = 64;
-  a.no_record = true;
-  a.uar = near.uar;
-  a.send_cq = a.receive_cq = near.cqn;
+  QpAttributes a = near.further_queue();
   a.queues_owner = 1;
   EXPECT_FALSE(nic->create_qp(a));
   a.queues_owner = 0;
