@@ -17,8 +17,10 @@ void place_for_lanes(const RunContext& run, std::size_t rank, host::DeviceEndpoi
   options.placement = host::place_for_gpu(places, gpu_of(run, rank));
   // A queue in host memory is a CPU's NIC's, which reaches GPU memory by copies only.
   const bool windows_on_gpu = places.send_queue_on_gpu || o.window_place == "gpu";
+  const auto memory =
+      windows_on_gpu ? options.placement.tables.memory : host::pinned_queue_memory(gpu_of(run, rank));
   for (host::WindowOptions& window : options.windows) {
-    window.memory = windows_on_gpu ? options.placement.tables.memory : options.placement.doorbells.memory;
+    window.memory = memory;
     window.kind = windows_on_gpu ? device::MemoryKind::own : device::MemoryKind::host;
   }
 }
